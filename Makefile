@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every target does its own set-up on a fresh Debian machine as root.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup lint checks unit service test demo demo-keep demo-down clean
+.NOTPARALLEL:
+
+python := .venv/bin/python
+stages := $(python) -m tests.checks.stages
+
+help: ## this text
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## Debian packages, .venv and collections, once
+	@tests/setup/install.sh
+
+lint: setup ## ansible-lint, yamllint, ruff, shellcheck
+	@$(stages) lint
+
+checks: setup ## rules of this repository that no linter knows
+	@$(stages) checks
+
+unit: setup ## unit tests
+	@$(stages) unit
+
+service: setup ## integration tests: real hosts, the demo's service with its assertions
+	@$(stages) service
+
+test: ## everything; the last line is `N passed, N failed`
+	@tests/setup/install.sh || { echo '0 passed, 1 failed'; exit 1; }
+	@$(stages)
+
+demo: setup ## bring up the service, run jobs, watch the pool grow and shrink, end it
+	@$(python) -m tests.service.demo run
+
+demo-keep: setup ## the same, but the service stays up to look around in
+	@$(python) -m tests.service.demo run --keep
+
+demo-down: setup ## end the service that demo-keep left running
+	@$(python) -m tests.service.demo down
+
+clean: setup demo-down ## remove what set-up and tests made in this checkout
+	@rm -rf .cache .venv .ansible .ruff_cache tests/output

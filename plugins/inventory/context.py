@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Inventory plugin: this virtual machine, as its OpenNebula context describes it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: context
+short_description: This virtual machine, as its OpenNebula context describes it
+version_added: "0.1.0"
+author: onehpc.ondemand contributors (@onehpc)
+description:
+  - Makes C(localhost) a member of the group that C(ONEAPP_ROLE) names (C(storage), C(portal) or C(worker)) and turns
+    the C(ONEAPP_*) parameters of the context into role variables. Only names of the collection's own table become
+    variables; any other C(ONEAPP_*) name that has a value is listed in C(common_unknown_parameters).
+  - The context is parsed, never sourced.
+  - The variables are set on the group C(all), so that every group and host variable of a site's own inventory wins
+    over them. Give that inventory after this one.
+  - Also set are C(common_vm_id), C(common_management_address) (first network interface),
+    C(common_compute_address) and C(common_compute_network) (last network interface) and C(common_gateway), as far as
+    the context has them.
+options:
+  plugin:
+    description: Must be V(onehpc.ondemand.context).
+    type: str
+    required: true
+    choices: [onehpc.ondemand.context]
+  one_env:
+    description: The file in which OpenNebula's context package leaves the context.
+    type: path
+    default: /run/one-context/one_env
+    env:
+      - name: ONEHPC_ONE_ENV
+notes:
+  - The name of the configuration file must end in C(onehpc.yml) or C(onehpc.yaml).
+"""
+
+EXAMPLES = r"""
+# /etc/onehpc/context.onehpc.yml
+plugin: onehpc.ondemand.context
+"""
+
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.context import read_context
+from ansible_collections.onehpc.ondemand.plugins.module_utils.context_variables import context_variables
+from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+
+HOST = "localhost"
+
+
+class InventoryModule(BaseInventoryPlugin):
+    NAME = "onehpc.ondemand.context"
+
+    def verify_file(self, path):
+        return super().verify_file(path) and path.endswith(("onehpc.yml", "onehpc.yaml"))
+
+    def parse(self, inventory, loader, path, cache=True):
+        super().parse(inventory, loader, path, cache)
+        self._read_config_data(path)
+        try:
+            variables = context_variables(read_context(self.get_option("one_env")))
+        except OnehpcError as error:
+            raise AnsibleParserError(str(error)) from error
+        group = inventory.add_group(variables["common_role"])
+        inventory.add_host(HOST, group=group)
+        inventory.set_variable(HOST, "ansible_connection", "local")
+        inventory.set_variable(HOST, "ansible_python_interpreter", "/usr/bin/python3")
+        for name, value in variables.items():
+            inventory.set_variable("all", name, value)

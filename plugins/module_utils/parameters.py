@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The context parameters of the service and the role variables they set: one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds import (
+    ADDRESS,
+    ADDRESS_RANGE,
+    COUNT,
+    MEBIBYTES,
+    NODE_PREFIX,
+    PATH,
+    PORT,
+    ROLE,
+    SECONDS,
+    SHAPES,
+    Kind,
+)
+
+PREFIX = "ONEAPP_"
+
+
+class ParameterError(OnehpcError):
+    """One or more context parameters are not what they must be."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """name: in the context; variable: of a role; meaning: one line for documentation."""
+
+    name: str
+    variable: str
+    kind: Kind
+    meaning: str
+
+
+PARAMETERS = (
+    Parameter("ONEAPP_ROLE", "common_role", ROLE, "role of this virtual machine"),
+    Parameter("ONEAPP_NFS_HOST", "common_storage_address", ADDRESS, "compute address of the storage role"),
+    Parameter("ONEAPP_LDAP_HOST", "common_portal_address", ADDRESS, "compute address of the portal role"),
+    Parameter("ONEAPP_POOL_RANGE", "common_pool_range", ADDRESS_RANGE, "addresses that workers may have"),
+    Parameter("ONEAPP_POOL_PREFIX", "common_node_prefix", NODE_PREFIX, "start of a worker's node name"),
+    Parameter("ONEAPP_WORKER_IDLE_SECONDS", "worker_idle_seconds", SECONDS, "idle time before a worker drains"),
+    Parameter("ONEAPP_WORKER_DRAIN_SECONDS", "worker_drain_seconds", SECONDS, "drained time before it returns"),
+    Parameter("ONEAPP_WORKER_MIN_VMS", "worker_min_vms", COUNT, "workers of the role that never drain"),
+    Parameter("ONEAPP_WORKER_SHAPES", "portal_worker_shapes", SHAPES, "what a worker of each role will have"),
+    Parameter("ONEAPP_SLURM_STATE_EXPORT", "common_state_export", PATH, "directory of all that must survive"),
+    Parameter(
+        "ONEAPP_SLURM_DEF_MEM_PER_CPU", "portal_def_mem_per_cpu_mib", MEBIBYTES, "memory of a job that asks for none"
+    ),
+    Parameter("ONEAPP_SLURM_CONTROLLER_PORT", "common_slurmctld_port", PORT, "TCP port of slurmctld"),
+)
+
+_BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def role_variables(values):
+    """The role variables that context variables (dict of str to str) set, and the names nobody knows.
+
+    Returns (dict of variable to value, sorted list of unknown ONEAPP_ names). An empty value counts as not given:
+    Sunstone sends every input of a service, also the ones left blank. ParameterError names each wrong value.
+    """
+    variables = {}
+    unknown = []
+    refusals = []
+    for name, raw_text in values.items():
+        text = raw_text.strip()
+        if not name.startswith(PREFIX) or not text:
+            continue
+        parameter = _BY_NAME.get(name)
+        if parameter is None:
+            unknown.append(name)
+            continue
+        try:
+            variables[parameter.variable] = parameter.kind.read(text)
+        except ValueError:
+            refusals.append(f"{name} is {text!r}, expected {parameter.kind.expected}")
+    if refusals:
+        raise ParameterError("; ".join(refusals) + ". Correct it in the service or VM template.")
+    return variables, sorted(unknown)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which waiting jobs count: those that one more worker of the role could start.
+
+An allow-list, so a reason that a later Slurm invents counts as "does not help".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
+from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_features import (
+    FeatureExpressionError,
+    matches_features,
+)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_jobs import SlurmJob
+
+# "None" stands right after submit, before the scheduler has looked at the job.
+WAITING_REASONS = frozenset(["Resources", "Priority", "None"])
+NODES_DOWN_PREFIX = "Nodes required for job are DOWN"
+NODE_NOT_AVAILABLE_PREFIX = "ReqNodeNotAvail"
+MAINTENANCE = "Reserved for maintenance"
+# Without any node 22.05 gives every job this reason; with one it means that no node is large enough.
+NO_NODE_REASON = "PartitionConfig"
+
+
+@dataclass(frozen=True)
+class PendingCount:
+    """jobs: waiting jobs that a further worker of the role would help, array tasks counted singly.
+
+    asked_nodes: nodes that waiting jobs ask for by name: another worker would not help those, but the node itself
+    is wanted.
+    """
+
+    jobs: int
+    asked_nodes: frozenset[str]
+
+    def wants(self, node_name: str) -> bool:
+        """Something waits that this node could serve."""
+        return self.jobs > 0 or node_name in self.asked_nodes
+
+
+def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_has_machines: bool) -> PendingCount:
+    """Count for a role whose workers have these shapes (any of them will do; without one nothing counts).
+
+    pool_has_machines: slurmctld knows any node that is not a placeholder.
+    """
+    jobs = tuple(jobs)
+    shapes = tuple(shapes)
+    count = 0
+    asked_nodes: set[str] = set()
+    for job in jobs:
+        if not job.is_pending or not waits_for_a_node(job, pool_has_machines):
+            continue
+        if job.required_nodes:
+            asked_nodes.update(job.required_nodes)
+        elif any(fits(job, shape) for shape in shapes):
+            count += startable_tasks(job, jobs)
+    return PendingCount(count, frozenset(asked_nodes))
+
+
+def waits_for_a_node(job: SlurmJob, pool_has_machines: bool) -> bool:
+    """Tell by its reason whether a waiting job waits for a node and for nothing else."""
+    reason = job.reason
+    if reason in WAITING_REASONS or reason.startswith(NODES_DOWN_PREFIX):
+        return True
+    if reason.startswith(NODE_NOT_AVAILABLE_PREFIX):
+        return MAINTENANCE not in reason
+    return reason == NO_NODE_REASON and not pool_has_machines
+
+
+def fits(job: SlurmJob, shape: WorkerShape) -> bool:
+    """Tell whether an empty worker of this shape can take the job, or its share of a job on several nodes.
+
+    An exclusive job needs no more than an empty worker. memory_mib is None for a job that takes all there is.
+    """
+    if shape.partitions and not shape.partitions.intersection(job.partitions):
+        return False
+    if _share(job.cpus, job.node_count) > shape.cpus or _share(job.gpus, job.node_count) > shape.gpus:
+        return False
+    if job.memory_mib is not None and _share(job.memory_mib, job.node_count) > shape.memory_mib:
+        return False
+    try:
+        return matches_features(job.feature_expression, shape.features)
+    except FeatureExpressionError:
+        return False
+
+
+def startable_tasks(job: SlurmJob, jobs: Iterable[SlurmJob]) -> int:
+    """How many jobs a line of squeue stands for: an array's waiting tasks, as far as its throttle lets them start."""
+    if job.tasks is None:
+        return 1
+    started = sum(1 for other in jobs if other.array_job_id == job.array_job_id and _is_started(other))
+    return job.tasks.startable(started)
+
+
+def _is_started(job: SlurmJob) -> bool:
+    """A completing task has given its place under the throttle back."""
+    return job.is_live and job.state != "COMPLETING"
+
+
+def _share(total: int, node_count: int) -> int:
+    return -(-total // node_count)

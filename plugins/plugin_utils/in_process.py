@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action plugins that run their module's code in process where they can.
+
+A module over a local connection costs a process, its packaging and a second import of everything; code that runs
+every 30 seconds on every host is worth the short way. Over any other connection the module is shipped as usual.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+
+
+class InProcessAction(ActionBase):
+    """Subclasses name the module and set its argument spec and its code.
+
+    MODULE_NAME: full name of the module; ARGUMENTS: its argument spec (dict); run_core(params, check_mode): the
+    result of the module (dict) or OnehpcError, the same function that the module calls.
+    """
+
+    MODULE_NAME = ""
+    ARGUMENTS: dict = {}
+
+    def run_core(self, params, check_mode):
+        raise NotImplementedError
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        if not self._runs_here():
+            result.update(self._execute_module(module_name=self.MODULE_NAME, task_vars=task_vars))
+            return result
+        _validation, params = self.validate_argument_spec(self.ARGUMENTS)
+        try:
+            result.update(self.run_core(params, self._task.check_mode))
+        except OnehpcError as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _runs_here(self):
+        """True on this very host, as this very user and in this very environment."""
+        if self._connection.transport != "local" or self._task.async_val or any(self._task.environment or []):
+            return False
+        become = self._connection.become
+        return become is None or (os.geteuid() == 0 and (self.get_become_option("become_user") or "root") == "root")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the stages: `python -m tests.checks.stages [STAGE ...]` from anywhere; without names all of them.
+
+The last line is `N passed, N failed`; the exit code is 0 only when something passed and nothing failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.checks.environment import ROOT, tool_environment
+from tests.checks.repository import shell_scripts
+from tests.checks.stage import Count, Pytest, Stage, Tool, run_stage
+
+FLOORS = ROOT / "tests" / "floors.yml"
+
+
+def stages() -> list[Stage]:
+    """All stages in the order they run: what is quick first."""
+    return [
+        Stage(
+            "lint",
+            (
+                Tool("ruff", ("ruff", "check", ".")),
+                Tool("yamllint", ("yamllint", "--strict", ".")),
+                Tool("shellcheck", ("shellcheck", *map(str, shell_scripts(ROOT)))),
+                Tool("ansible-lint", ("ansible-lint", "--nocolor", "--offline")),
+            ),
+        ),
+        Stage("checks", (Pytest("checks", ("-q", "tests/checks")),)),
+        Stage("unit", (Pytest("unit", ("-q", "tests/unit"), timeout_seconds=900),)),
+        Stage("service", (Pytest("service", ("-v", "--capture=no", "tests/integration"), timeout_seconds=3000),)),
+    ]
+
+
+def read_floors(path: Path) -> dict[str, int]:
+    """Stage name -> fewest tests that must pass (at least 1); ValueError on anything else."""
+    floors = yaml.safe_load(path.read_text())
+    if not isinstance(floors, dict):
+        raise ValueError(f"{path}: expected `stage: number` lines")
+    for name, floor in floors.items():
+        if not isinstance(floor, int) or isinstance(floor, bool) or floor < 1:
+            raise ValueError(f"{path}: the floor of {name} is {floor!r}; a whole number of at least 1 is expected")
+    return floors
+
+
+def run(chosen: list[Stage], floors: dict[str, int]) -> int:
+    """Run `chosen`, print the closing line, return the exit code."""
+    total = Count()
+    for stage in chosen:
+        total.add(
+            run_stage(
+                stage,
+                floor=floors.get(stage.name),
+                python=sys.executable,
+                cwd=ROOT,
+                environment=tool_environment(),
+                say=lambda text: print(text, flush=True),
+            )
+        )
+    for complaint in total.complaints:
+        print(complaint, flush=True)
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 0 if total.passed and not total.failed else 1
+
+
+def main(arguments: list[str]) -> int:
+    """Command line."""
+    known = {stage.name: stage for stage in stages()}
+    parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
+    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; all without")
+    names = parser.parse_args(arguments).stage or list(known)
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"no stage {', '.join(unknown)}; there are {', '.join(known)}")
+    # Being told to end is an interrupt, so that a running stage still takes its hosts down.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return run([known[name] for name in names], read_floors(FLOORS))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ansible-doc` shows each plugin, with its options, its examples and what it returns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.checks.environment import ROOT
+from tests.checks.plugin_code import plugin_files
+
+PLUGINS = [
+    (kind, path.stem)
+    for folder, kind in (("modules", "module"), ("inventory", "inventory"), ("filter", "filter"))
+    for path in plugin_files(ROOT, folder)
+    if path.stem != "__init__"
+]
+
+
+@pytest.fixture(scope="module")
+def documentation():
+    """Kind -> plugin name -> what ansible-doc says."""
+    documents = {}
+    for kind in {kind for kind, _name in PLUGINS}:
+        names = [f"onehpc.ondemand.{name}" for of_kind, name in PLUGINS if of_kind == kind]
+        shown = subprocess.run(
+            ("ansible-doc", "--json", "--type", kind, *names), capture_output=True, text=True, timeout=120, check=False
+        )
+        assert shown.returncode == 0, shown.stderr
+        documents[kind] = json.loads(shown.stdout)
+    return documents
+
+
+@pytest.mark.parametrize(("kind", "name"), PLUGINS)
+def test_plugin_is_documented(documentation, kind, name):
+    document = documentation[kind][f"onehpc.ondemand.{name}"]
+    assert document["doc"]["short_description"]
+    assert document["doc"]["description"]
+    assert document["examples"]
+    if kind == "module":
+        assert document["return"]
+        assert document["doc"]["attributes"].keys() >= {"check_mode", "diff_mode"}

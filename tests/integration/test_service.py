@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service of the demo on real hosts. The tests share one service and run in this order:
+
+what holds with one worker, the demo's story, the pool with its only worker lost, each host's first_boot once more.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.opennebula.states import VmState
+from tests.service.claims import CLAIMS
+from tests.service.cluster import node_name
+from tests.service.first_boot import changed_tasks, recap, run_again
+from tests.service.progress import NotYet
+from tests.service.slurm_text import is_live
+from tests.service.story_timeline import entries, steps
+from tests.service.timeline import missing, render
+
+TAKES_300_MIB = "#!/bin/sh\nexec python3 -c 'print(len(bytearray(300 * 1024 * 1024)))'\n"
+# A mount that is gone with its own mount namespace, whatever happens.
+TRIAL_MOUNT = "unshare --mount timeout 30 sh -c 'mount -t nfs4 -o soft,timeo=50,retry=0 {source} /mnt && {then}'"
+
+# -- one worker -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def storage_address(service):
+    """Compute address of the storage host."""
+    return service.client.vm(service.single("storage"))["TEMPLATE"]["CONTEXT"]["ETH1_IP"]
+
+
+@pytest.fixture(scope="module")
+def portal_address(service):
+    """Compute address of the portal."""
+    return service.client.vm(service.single("portal"))["TEMPLATE"]["CONTEXT"]["ETH1_IP"]
+
+
+@pytest.mark.parametrize("role", ["portal", "worker"])
+def test_home_is_an_nfs4_mount_of_storage(service, storage_address, role):
+    mount = service.run(service.single(role), "findmnt --noheadings --output FSTYPE,SOURCE --mountpoint /home").stdout
+    assert mount.split() == ["nfs4", f"{storage_address}:/export/home"]
+
+
+def test_a_job_over_its_memory_is_killed_and_one_within_is_not(service):
+    cluster = service.cluster
+    over = cluster.submit("over", TAKES_300_MIB, "--mem=100")
+    within = cluster.submit("within", TAKES_300_MIB, "--mem=400")
+
+    def ended():
+        jobs = [cluster.job(job_id) for job_id in (over, within)]
+        if any(is_live(job) for job in jobs):
+            raise NotYet(", ".join(job["JobState"] for job in jobs))
+        return [job["JobState"] for job in jobs]
+
+    states = service.progress.wait_for("two jobs that take 300 MiB to end", ended, timeout_seconds=120)
+    assert states == ["OUT_OF_MEMORY", "COMPLETED"]
+    assert cluster.read_home("within.out").strip() == str(300 * 1024 * 1024)
+
+
+def test_root_of_a_worker_cannot_look_into_a_private_home(service):
+    service.cluster.write_home("private", "for nobody else\n")
+    worker = service.single("worker")
+    for command in ("ls /home/alice", "cat /home/alice/private"):
+        tried = service.run(worker, command, check=False)
+        assert tried.returncode != 0
+        assert "Permission denied" in tried.stderr
+    assert service.run(worker, "runuser -u alice -- cat /home/alice/private").stdout == "for nobody else\n"
+
+
+def test_root_of_a_worker_does_not_write_as_root(service):
+    storage, worker = service.single("storage"), service.single("worker")
+    service.run(storage, "install -d -m 1777 /export/home/open")
+    tried = service.run(worker, "touch /home/by-root", check=False)
+    assert tried.returncode != 0
+    assert "Permission denied" in tried.stderr
+    service.run(worker, "touch /home/open/by-root")
+    assert service.run(storage, "stat --format %U /export/home/open/by-root").stdout.strip() == "nobody"
+
+
+def test_the_portal_alone_is_given_the_state_export(service, portal_address):
+    exports = service.run(service.single("storage"), "exportfs -s").stdout.splitlines()
+    clients = [line.split()[1].partition("(")[0] for line in exports if line.split()[0] == "/export/slurm"]
+    assert clients == [portal_address]
+
+
+def test_the_portal_can_mount_the_state_export(service, storage_address):
+    command = TRIAL_MOUNT.format(source=f"{storage_address}:/export/slurm", then="ls /mnt")
+    assert "munge" in service.run(service.single("portal"), command).stdout.split()
+
+
+def test_a_worker_cannot_mount_the_state_export(service, storage_address):
+    worker = service.single("worker")
+    home = service.run(worker, TRIAL_MOUNT.format(source=f"{storage_address}:/export/home", then="ls /mnt"))
+    assert "alice" in home.stdout.split()
+    state = service.run(
+        worker, TRIAL_MOUNT.format(source=f"{storage_address}:/export/slurm", then="ls /mnt"), check=False
+    )
+    assert state.returncode != 0
+    above = service.run(worker, TRIAL_MOUNT.format(source=f"{storage_address}:/", then="ls /mnt/export"))
+    assert above.stdout.split() == ["home"]
+
+
+# -- the story --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)
+def test_story(story, claim):
+    found = claim(story)
+    assert found.holds, f"{found.sentence}: {found.evidence}"
+
+
+def test_the_timeline_has_every_step(story):
+    lines = entries(story)
+    print("\n".join(["", *render(lines)]))
+    assert missing(lines, steps(story)) == []
+
+
+# -- the only worker is lost ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lost_worker(service, story):
+    """Id of the only worker, whose power was cut by hand just now, outside OneFlow. Nothing is waited for."""
+    worker = service.single("worker")
+    service.client.terminate(worker, hard=True)
+    return worker
+
+
+@pytest.fixture(scope="module")
+def empty_pool(service, lost_worker):
+    """The moment at which no node is registered any more: the lost worker's has been deleted."""
+
+    def no_node():
+        nodes = service.cluster.nodes()
+        if nodes:
+            raise NotYet(", ".join(f"{name} {node['State']}" for name, node in nodes.items()))
+        return True
+
+    service.progress.wait_for(f"node {node_name(lost_worker)} to be deleted", no_node, timeout_seconds=300)
+    return lost_worker
+
+
+@pytest.mark.parametrize("role", ["storage", "portal"])
+def test_first_boot_once_more_changes_nothing_without_a_worker(service, lost_worker, role):
+    assert_nothing_changes(service, role)
+
+
+def test_a_job_submitted_to_an_empty_pool_waits_and_runs(service, empty_pool):
+    cluster = service.cluster
+    job_id = cluster.submit("early", "#!/bin/sh\nhostname\n", "--mem=100")
+    submitted = cluster.job(job_id)
+    nodes = cluster.nodes()
+    assert submitted["JobState"] == "PENDING"
+    assert nodes == {}
+
+    job = cluster.wait_job(job_id, "COMPLETED", 720)
+    new_worker = service.single("worker")
+    assert new_worker > empty_pool
+    assert job["NodeList"] == node_name(new_worker)
+    assert cluster.read_home("early.out").strip() == node_name(new_worker)
+    assert (job["Restarts"], job["ExitCode"]) == ("0", "0:0")
+
+
+def test_the_minimum_brought_the_new_worker(service, empty_pool):
+    events = service.client.events()
+    lost = next(event for event in events if event["kind"] == "VM_TERMINATE" and event["vm"] == empty_pool)
+    later = [event for event in events if event["seq"] > lost["seq"]]
+    assert int(service.client.vm(empty_pool)["STATE"]) == VmState.DONE
+    assert [event["kind"] for event in later if event["kind"] in {"MINIMUM_FIRED", "POLICY_FIRED"}] == ["MINIMUM_FIRED"]
+    assert service.role("worker")["cardinality"] == 1
+
+
+# -- once more --------------------------------------------------------------------------------------------------------
+
+
+def test_first_boot_once_more_changes_nothing_on_a_worker(service):
+    assert_nothing_changes(service, "worker")
+
+
+def test_no_job_was_lost(service):
+    states = {job["JobName"]: job["JobState"] for job in service.cluster.jobs()}
+    assert states.pop("over", "OUT_OF_MEMORY") == "OUT_OF_MEMORY"
+    assert set(states.values()) == {"COMPLETED"}
+
+
+def test_each_job_is_recorded_on_the_state_export(service):
+    log = service.run(service.single("storage"), "cat /export/slurm/jobcomp/jobcomp.log").stdout
+    for name in ("over", "within", "first", "second", "early"):
+        assert f" Name={name} " in log
+
+
+def assert_nothing_changes(service, role):
+    """The role's first_boot, run once more, changes nothing and leaves READY alone."""
+    before = len(service.client.events())
+    log = run_again(service, service.single(role))
+    figures = recap(log)
+    assert figures["ok"] >= 10
+    assert (figures["changed"], changed_tasks(log)) == (0, [])
+    assert (figures["failed"], figures["unreachable"], figures["rescued"], figures["ignored"]) == (0, 0, 0, 0)
+    assert [event for event in service.client.events()[before:] if event["kind"] == "READY"] == []

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds the layers that are not cached and returns the finished image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.lab.command import run_checked
+from tests.lab.image import bake
+from tests.lab.image.base import SUITE, base_digest, build_base
+from tests.lab.image.cache import building, cache_dir, cached, digest_of, remove_unused
+from tests.lab.image.disk import make_disk
+from tests.lab.image.guest_files import add_guest_files, guest_digest
+from tests.lab.image.machine_settings import MachineSettings, read_machine_settings
+from tests.lab.image.sealed import check_sealed
+
+TAR_OPTIONS = ("--numeric-owner", "--xattrs", "--xattrs-include=*")
+BUILD_LEFTOVERS = ("var/lib/apt/lists", "var/cache/apt", "var/cache/debconf", "var/log/apt")
+
+
+def build_image(report: Callable[[str], None] = lambda line: None) -> Path:
+    """Path of the image for this checkout as it is. report gets a line for every step that takes time.
+
+    LabError when a step fails: it names the log and shows its last lines.
+    """
+    directory = cache_dir()
+    with building(directory):
+        for path in remove_unused(directory):
+            report(f"removed {path.name}, unused for days")
+        base_name = base_digest()
+        packages_name = digest_of([base_name, bake.packages_digest()])
+        image_name = digest_of([packages_name, guest_digest(), bake.collection_digest(), Path(__file__)])
+        steps = _Steps(directory, directory / "build.log", report)
+
+        def base(path: Path) -> None:
+            steps.base(path)
+
+        def packages(path: Path) -> None:
+            steps.packages(cached(directory / f"base-{base_name}.tar", base), path)
+
+        def image(path: Path) -> None:
+            steps.image(cached(directory / f"packages-{packages_name}.tar", packages), path)
+
+        return cached(directory / f"image-{image_name}.ext4", image)
+
+
+class _Steps:
+    def __init__(self, directory: Path, log: Path, report: Callable[[str], None]):
+        self._directory = directory
+        self._log = log
+        self._report = report
+        self._log.write_text("")
+
+    def _settings(self) -> MachineSettings:
+        return read_machine_settings(SUITE)
+
+    def base(self, tar: Path) -> None:
+        begin = self._begin(f"Debian {SUITE} base")
+        build_base(tar, self._settings(), self._log)
+        self._end(begin)
+
+    def packages(self, base_tar: Path, tar: Path) -> None:
+        begin = self._begin("packages of every role")
+        with tempfile.TemporaryDirectory(dir=self._directory, prefix="building-") as work:
+            tree = _unpack(base_tar, Path(work))
+            settings = self._settings()
+            settings.lend(tree)
+            # Empty lists of today would pass for fresh ones.
+            os.utime(tree / "var/lib/apt/lists", (0, 0))
+            bake.bake_packages(tree, self._log)
+            settings.take_back(tree, SUITE)
+            for leftover in BUILD_LEFTOVERS:
+                _empty(tree / leftover)
+            run_checked(["tar", *TAR_OPTIONS, "-C", str(tree), "-cf", str(tar), "."], timeout_seconds=300)
+        self._end(begin)
+
+    def image(self, packages_tar: Path, image: Path) -> None:
+        begin = self._begin("the lab's files and this collection")
+        with tempfile.TemporaryDirectory(dir=self._directory, prefix="building-") as work:
+            tree = _unpack(packages_tar, Path(work))
+            add_guest_files(tree, self._log)
+            bake.bake_install_and_seal(tree, self._log)
+            make_disk(tree, image)
+        check_sealed(image)
+        self._end(begin)
+
+    def _begin(self, what: str) -> float:
+        self._report(f"image: building {what} ...")
+        return time.monotonic()
+
+    def _end(self, begin: float) -> None:
+        self._report(f"image: done after {time.monotonic() - begin:.0f} s")
+
+
+def _unpack(tar: Path, work: Path) -> Path:
+    tree = work / "tree"
+    tree.mkdir(mode=0o755)
+    run_checked(["tar", *TAR_OPTIONS, "-C", str(tree), "-xpf", str(tar)], timeout_seconds=300)
+    tree.chmod(0o755)
+    return tree
+
+
+def _empty(directory: Path) -> None:
+    if directory.is_dir():
+        for path in directory.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Grammar and truth of elasticity expressions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.opennebula.elasticity import evaluate_expression
+from tests.opennebula.expressions import ExpressionError, compare, format_number, parse_expression
+from tests.unit.opennebula.scenario import sample
+
+RECORDED = [case for case in sample("oneflow-template-validation.json") if case.get("expression")]
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["expression"])
+def test_recorded_expression(case: dict) -> None:
+    if case["status"] == 201:
+        parse_expression(case["expression"])
+        return
+    with pytest.raises(ExpressionError) as caught:
+        parse_expression(case["expression"])
+    assert f"Role 'w', elasticity policy #0 'expression' parse error: {caught.value}" == case["response"]
+
+
+def evaluated(text: str, **values: float) -> tuple[bool, str]:
+    return parse_expression(text).result(values.get)
+
+
+TRUTH = [
+    ("A > 0", True, "A[1.0] > 0"),
+    ("a>0", True, "A[1.0] > 0"),
+    ("1 < B", True, "1 < B[2.0]"),
+    ("B = 2", True, "B[2.0] = 2"),
+    ("B == 2.0", True, "B[2.0] == 2.0"),
+    ("B <> 2", False, "B[2.0] <> 2"),
+    ("A > B", False, "A[1.0] > B[2.0]"),
+    ("A >= -1.50", True, "A[1.0] >= -1.5"),
+    ("X > 0", False, "X[--] > 0"),
+    ("X != 0", False, "X[--] != 0"),
+    ("!(X != 0)", True, "!(X[--] != 0)"),
+    ("! A > 0", False, "!A[1.0] > 0"),
+    ("(A > 0) && (B < 1)", False, "(A[1.0] > 0) && (B[2.0] < 1)"),
+    ("A > 0 | X > 0", True, "A[1.0] > 0 | X[--] > 0"),
+]
+
+
+@pytest.mark.parametrize(("text", "truth", "shown"), TRUTH)
+def test_truth(text: str, truth: bool, shown: str) -> None:
+    assert evaluated(text, A=1.0, B=2.0) == (truth, shown)
+
+
+def test_operators_group_to_the_right_without_precedence() -> None:
+    # with the usual precedence of && over || this would be false
+    assert evaluated("A > 0 && X > 0 || A > 0", A=1.0)[0] is True
+    assert evaluated("X > 0 && X > 0 || A > 0", A=1.0)[0] is False
+
+
+def test_a_quoted_name_is_found_in_no_vm() -> None:
+    assert evaluated('"A" > 0', A=1.0) == (False, '"A"[--] > 0')
+
+
+def test_a_bad_expression_at_run_time_is_false_and_says_why() -> None:
+    truth, text = evaluate_expression("A >", {"A": 1.0}.get)
+    assert truth is False
+    assert text.startswith("Parse error. 'A >': Expected one of ")
+
+
+@pytest.mark.parametrize("text", ["A >\t0", "A\n> 0", "A > +1", "A > 0 )", "(A > 0", "true", "A > 'B", "A > 1."])
+def test_not_an_expression(text: str) -> None:
+    with pytest.raises(ExpressionError, match=r"^Expected .* at line \d+, column \d+ \(byte \d+\)"):
+        parse_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1.0, "1.0"), (2, "2"), (0.99, "0.99"), (-2.0, "-2.0"), (1e16, "1.0e+16"), (1.5e22, "1.5e+22")]
+)
+def test_numbers_are_shown_as_oneflow_shows_them(number: float, text: str) -> None:
+    assert format_number(number) == text
+
+
+OPERATORS = st.sampled_from(["==", "=", "!=", "<>", ">=", ">", "<=", "<"])
+NUMBERS = st.one_of(st.integers(-99, 99), st.floats(-99, 99).map(lambda value: round(value, 2)))
+SPACES = st.sampled_from(["", " ", "   "])
+
+
+@given(NUMBERS, OPERATORS, NUMBERS, SPACES, SPACES)
+def test_comparison_of_numbers(left: float, operator: str, right: float, before: str, after: str) -> None:
+    def written(number: float) -> str:
+        return f"{number:.2f}" if isinstance(number, float) else str(number)
+
+    truth, _ = evaluated(f"{before}{written(left)}{after}{operator}{before}{written(right)}{after}")
+    assert truth == compare(float(written(left)), operator, float(written(right)))
+
+
+@given(st.text(alphabet="AB01 .-!()&|<>='\"", max_size=14))
+def test_any_text_is_an_expression_or_an_error(text: str) -> None:
+    try:
+        truth, _ = evaluated(text, A=1.0)
+    except ExpressionError as error:
+        assert str(error).startswith("Expected ")
+        return
+    assert isinstance(truth, bool)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual machines and their guests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.opennebula.clock import VirtualClock
+from tests.opennebula.cloud import Cloud
+from tests.opennebula.hypervisor import NullHypervisor
+from tests.opennebula.settings import Settings
+from tests.opennebula.states import LcmState, VmState
+from tests.opennebula.vms import VmError
+from tests.unit.opennebula.scenario import Scenario
+
+TEMPLATE = {
+    "NAME": "host",
+    "MEMORY": "2048",
+    "NIC": [{"NETWORK": "Management"}, {"NETWORK": "Compute", "NAME": "fast"}],
+    "CONTEXT": {"NETWORK": "YES", "TOKEN": "YES", "GREETING": "$HELLO from $NAME ($VMID) $NOBODY", "KEY": "$USER[KEY]"},
+    "HELLO": "hi",
+}
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    clock = VirtualClock()
+    clock.lock.acquire()
+    return Cloud(clock, NullHypervisor(), Settings(user_attributes={"KEY": "ssh-x"}, shutdown_timeout_seconds=90))
+
+
+def new_vm(cloud: Cloud) -> int:
+    vm_id = cloud.create_vm(cloud.create_vm_template(TEMPLATE), "solo")
+    cloud.clock.wait_until(lambda: cloud.vms.get(vm_id).lcm_state in (LcmState.RUNNING, LcmState.BOOT_FAILURE), 10)
+    return vm_id
+
+
+def history(cloud: Cloud, vm_id: int) -> list[str]:
+    return [entry["event"] for entry in cloud.vm_record(vm_id)["HISTORY"]]
+
+
+def null(cloud: Cloud) -> NullHypervisor:
+    return cloud.vms._hypervisor  # type: ignore[return-value]
+
+
+def test_from_creation_to_done(cloud: Cloud) -> None:
+    vm_id = new_vm(cloud)
+    vm = cloud.vms.get(vm_id)
+    assert null(cloud).running.keys() == {"vm-0"}
+    cloud.vms.terminate(vm)
+    assert vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    assert history(cloud, vm_id) == ["CREATED", "PROLOG", "BOOT", "RUNNING", "SHUTDOWN", "DONE"]
+    assert null(cloud).calls == [("deploy", "vm-0"), ("shutdown", "vm-0")]
+    assert cloud.vm_record(vm_id)["ETIME"] >= cloud.vm_record(vm_id)["STIME"] > 0
+
+
+def test_the_guest_gets_context_token_and_memory(cloud: Cloud) -> None:
+    vm_id = new_vm(cloud)
+    guest = null(cloud).running["vm-0"]
+    assert guest.memory_mib == 2048
+    assert guest.token == cloud.vms.get(vm_id).token
+    assert guest.context["GREETING"] == "hi from solo (0) "
+    assert guest.context["KEY"] == "ssh-x"
+    assert guest.context["ETH0_MAC"] == "02:00:0a:42:00:0a"
+    assert (guest.context["ETH1_IP"], guest.context["ETH1_MASK"]) == ("10.77.0.10", "255.255.255.0")
+    assert list(guest.context) == sorted(guest.context)
+
+
+def test_names_that_are_no_vm_attribute_go_to_the_user_template(cloud: Cloud) -> None:
+    record = cloud.vm_record(new_vm(cloud))
+    assert record["USER_TEMPLATE"] == {"HELLO": "hi"}
+    assert record["NAME"] == "solo"
+    assert [nic["NAME"] for nic in record["TEMPLATE"]["NIC"]] == ["NIC0", "fast"]
+
+
+def test_a_guest_that_does_not_power_off_loses_its_power_after_the_limit(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    null(cloud).obeys = False
+    cloud.vms.terminate(vm)
+    start = cloud.clock.now()
+    assert not cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 89)
+    assert vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    assert cloud.clock.now() - start == pytest.approx(90)
+    assert null(cloud).calls[-1] == ("destroy", "vm-0")
+    assert null(cloud).running == {}
+
+
+def test_a_clean_shutdown_that_fails_ends_by_force(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+
+    def fail(name: str, timeout_seconds: float) -> None:
+        raise RuntimeError(f"{name} does not listen")
+
+    monkeypatch.setattr(null(cloud), "shutdown", fail)
+    cloud.vms.terminate(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    assert null(cloud).running == {}
+    assert any("does not listen" in entry["text"] for entry in cloud.vm_record(0)["HISTORY"])
+
+
+def test_hard_takes_the_power_at_once(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    null(cloud).obeys = False
+    cloud.vms.terminate(vm, hard=True)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 0)
+    assert null(cloud).calls[-1] == ("destroy", "vm-0")
+
+
+def test_a_guest_that_powers_off_by_itself(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    null(cloud).power_off("vm-0")
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 5)
+    assert vm.lcm_state == LcmState.LCM_INIT
+    cloud.vms.terminate(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+
+
+def test_power_is_watched_for_later_vms_too(cloud: Cloud) -> None:
+    first = cloud.vms.get(new_vm(cloud))
+    cloud.vms.terminate(first)
+    cloud.clock.wait_until(lambda: False, 60)
+    second = cloud.vms.get(new_vm(cloud))
+    null(cloud).power_off(second.host_name)
+    assert cloud.clock.wait_until(lambda: second.state == VmState.POWEROFF, 5)
+
+
+def test_a_failed_boot(cloud: Cloud) -> None:
+    null(cloud).boot_failure = "no such image"
+    vm = cloud.vms.get(new_vm(cloud))
+    assert vm.is_in(VmState.ACTIVE, LcmState.BOOT_FAILURE)
+    assert "no such image" in cloud.vm_record(0)["HISTORY"][-1]["text"]
+    cloud.vms.terminate(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+
+
+def test_a_vm_that_never_started_is_done_at_once(cloud: Cloud) -> None:
+    vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(TEMPLATE), "solo"))
+    cloud.vms.terminate(vm)
+    assert vm.state == VmState.DONE
+    cloud.clock.wait_until(lambda: False, 60)
+    assert null(cloud).calls == []
+
+
+def test_a_vm_ended_by_force_while_it_boots_leaves_no_guest(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(TEMPLATE), "solo"))
+    start = null(cloud).deploy
+
+    def deploy(guest: object) -> None:
+        with pytest.raises(VmError, match="wrong state ACTIVE, BOOT"):
+            cloud.vms.terminate(vm)
+        cloud.vms.terminate(vm, hard=True)
+        start(guest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(null(cloud), "deploy", deploy)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    cloud.clock.wait_until(lambda: False, 1)
+    assert null(cloud).running == {}
+
+
+def test_ending_twice_is_refused(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    cloud.vms.terminate(vm)
+    cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    for hard in (False, True):
+        with pytest.raises(VmError, match="ending or done"):
+            cloud.vms.terminate(vm, hard)
+
+
+def test_addresses_are_given_back_and_not_reused_at_once(cloud: Cloud) -> None:
+    first, second = new_vm(cloud), new_vm(cloud)
+    cloud.vms.terminate(cloud.vms.get(first), hard=True)
+    cloud.clock.wait_until(lambda: cloud.vms.get(first).state == VmState.DONE, 5)
+    third = new_vm(cloud)
+    addresses = [cloud.vm_record(vm_id)["TEMPLATE"]["NIC"][0]["IP"] for vm_id in (first, second, third)]
+    assert addresses == ["10.66.0.10", "10.66.0.11", "10.66.0.12"]
+    assert "10.66.0.10" not in cloud.networks[0].leases
+
+
+def test_an_unknown_network_or_template_is_refused(cloud: Cloud) -> None:
+    template = cloud.create_vm_template({"NIC": [{"NETWORK_ID": "7"}]})
+    with pytest.raises(VmError, match="no network with id '7'"):
+        cloud.create_vm(template, "solo")
+    with pytest.raises(VmError, match=r"\[99\]"):
+        cloud.create_vm(99, "solo")
+
+
+def test_every_change_of_a_value_is_in_the_record_and_long_ones_are_not_repeated(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    for body in ("SLURM_PENDING=1", "SLURM_PENDING=1", "SLURM_PENDING=0\nREADY=YES", f"KEY={'a' * 1366}"):
+        cloud.vms.update(vm, body)
+    texts = [(event["kind"], event["text"]) for event in cloud.events.since() if event["vm"] == vm.id]
+    assert texts[-4:] == [
+        ("VM_UPDATE", "SLURM_PENDING: (none) -> 1"),
+        ("VM_UPDATE", "SLURM_PENDING: 1 -> 0"),
+        ("READY", "READY: (none) -> YES"),
+        ("VM_UPDATE", "KEY: (none) -> (1366 characters)"),
+    ]
+    assert history(cloud, vm.id)[-4:] == ["UPDATE", "UPDATE", "READY", "UPDATE"]
+
+
+def test_events_are_numbered_and_can_be_continued(cloud: Cloud) -> None:
+    new_vm(cloud)
+    events = cloud.events.since()
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert cloud.events.since(events[1]["seq"]) == events[2:]
+    assert set(events[0]) == {"seq", "time", "kind", "vm", "service", "role", "text"}
+
+
+def test_ending_all_makes_no_new_vms() -> None:
+    scenario = Scenario(obeys=False).grown(2)
+    scenario.cloud.oneflow.scale(scenario.service, "worker", 3)
+    assert scenario.cloud.end_all_vms(10)
+    scenario.advance(600)
+    assert len(scenario.cloud.vms.vms) == 6
+    assert scenario.hypervisor.running == {}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each context parameter sets one role variable, or is refused with a sentence."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.parameters import (
+    PARAMETERS,
+    ParameterError,
+    role_variables,
+)
+
+GOOD = [
+    ("ONEAPP_ROLE", "storage", "common_role", "storage"),
+    ("ONEAPP_NFS_HOST", " 10.0.0.4 ", "common_storage_address", "10.0.0.4"),
+    ("ONEAPP_LDAP_HOST", "10.0.0.5", "common_portal_address", "10.0.0.5"),
+    ("ONEAPP_POOL_RANGE", "10.0.0.1-10.0.3.254", "common_pool_range", "10.0.0.1-10.0.3.254"),
+    ("ONEAPP_POOL_PREFIX", "site-worker-", "common_node_prefix", "site-worker-"),
+    ("ONEAPP_POOL_PREFIX", "w", "common_node_prefix", "w"),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "0600", "worker_idle_seconds", 600),
+    ("ONEAPP_WORKER_DRAIN_SECONDS", "0", "worker_drain_seconds", 0),
+    ("ONEAPP_WORKER_MIN_VMS", "2", "worker_min_vms", 2),
+    ("ONEAPP_WORKER_SHAPES", "worker:cpus=2:mem=3686", "portal_worker_shapes", "worker:cpus=2:mem=3686"),
+    (
+        "ONEAPP_WORKER_SHAPES",
+        "worker:cpus=2:mem=3686:gpus=0;worker_big:cpus=8:mem=15000:gpus=1",
+        "portal_worker_shapes",
+        "worker:cpus=2:mem=3686:gpus=0;worker_big:cpus=8:mem=15000:gpus=1",
+    ),
+    ("ONEAPP_SLURM_STATE_EXPORT", "/export/slurm", "common_state_export", "/export/slurm"),
+    ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "1024", "portal_def_mem_per_cpu_mib", 1024),
+    ("ONEAPP_SLURM_CONTROLLER_PORT", "6817", "common_slurmctld_port", 6817),
+]
+
+BAD = [
+    ("ONEAPP_ROLE", "Worker"),
+    ("ONEAPP_ROLE", "worker_big"),
+    ("ONEAPP_NFS_HOST", "10.0.0.256"),
+    ("ONEAPP_NFS_HOST", "${storage.template.context.eth1_ip}"),
+    ("ONEAPP_POOL_RANGE", "10.0.0.9-10.0.0.1"),
+    ("ONEAPP_POOL_RANGE", "10.0.0.1"),
+    ("ONEAPP_POOL_RANGE", "10.0.0.1-10.0.0.5-10.0.0.9"),
+    ("ONEAPP_POOL_PREFIX", "node1"),
+    ("ONEAPP_POOL_PREFIX", "ph-"),
+    ("ONEAPP_POOL_PREFIX", "Worker-"),
+    ("ONEAPP_POOL_PREFIX", "a-rather-long-"),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "ten minutes"),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "-1"),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "1.5"),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "\u0661"),
+    ("ONEAPP_WORKER_MIN_VMS", "one"),
+    ("ONEAPP_WORKER_SHAPES", "worker:cpus=0:mem=3686"),
+    ("ONEAPP_WORKER_SHAPES", "portal:cpus=2:mem=3686"),
+    ("ONEAPP_WORKER_SHAPES", "worker:cpus=2:mem=3686;"),
+    ("ONEAPP_WORKER_SHAPES", "worker:cpus=2:mem=1;worker:cpus=2:mem=2"),
+    ("ONEAPP_SLURM_STATE_EXPORT", "export/slurm"),
+    ("ONEAPP_SLURM_STATE_EXPORT", "/export/../etc"),
+    ("ONEAPP_SLURM_STATE_EXPORT", "/export/slurm/"),
+    ("ONEAPP_SLURM_STATE_EXPORT", "/export/my slurm"),
+    ("ONEAPP_SLURM_STATE_EXPORT", "/"),
+    ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "0"),
+    ("ONEAPP_SLURM_CONTROLLER_PORT", "65536"),
+    ("ONEAPP_SLURM_CONTROLLER_PORT", "0"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "variable", "value"), GOOD)
+def test_good_value(name, text, variable, value):
+    assert role_variables({name: text}) == ({variable: value}, [])
+
+
+@pytest.mark.parametrize(("name", "text"), BAD)
+def test_bad_value_is_refused_with_name_value_and_expectation(name, text):
+    with pytest.raises(ParameterError) as refusal:
+        role_variables({name: text})
+    assert str(refusal.value).startswith(f"{name} is {text!r}, expected ")
+
+
+def test_every_parameter_has_a_good_and_a_bad_case():
+    names = {parameter.name for parameter in PARAMETERS}
+    assert {case[0] for case in GOOD} == names
+    same_kind_as_another = {"ONEAPP_LDAP_HOST", "ONEAPP_WORKER_DRAIN_SECONDS"}
+    assert {case[0] for case in BAD} | same_kind_as_another == names
+    assert len({parameter.variable for parameter in PARAMETERS}) == len(PARAMETERS)
+
+
+def test_all_refusals_are_told_at_once():
+    with pytest.raises(ParameterError) as refusal:
+        role_variables({"ONEAPP_ROLE": "x", "ONEAPP_WORKER_IDLE_SECONDS": "y"})
+    assert "ONEAPP_ROLE is 'x'" in str(refusal.value)
+    assert "ONEAPP_WORKER_IDLE_SECONDS is 'y'" in str(refusal.value)
+
+
+def test_unknown_names_are_told_and_empty_ones_count_as_not_given():
+    values = {"ONEAPP_B": "1", "ONEAPP_A": "2", "ONEAPP_C": " ", "ONEAPP_ROLE": "", "ETH0_IP": "10.0.0.1"}
+    assert role_variables(values) == ({}, ["ONEAPP_A", "ONEAPP_B"])
+
+
+@given(st.dictionaries(st.sampled_from([parameter.name for parameter in PARAMETERS]), st.text()))
+def test_no_value_does_anything_but_set_its_variable_or_be_refused(values):
+    try:
+        variables, unknown = role_variables(values)
+    except ParameterError:
+        return
+    given_names = {name for name, text in values.items() if text.strip()}
+    assert set(variables) == {parameter.variable for parameter in PARAMETERS if parameter.name in given_names}
+    assert unknown == []
+    assert "{" not in str(list(variables.values()))
