@@ -74,7 +74,7 @@ def _drained(params: dict, node: SlurmNode | None, _client: SlurmClient) -> Step
         if node.reason == params["reason"]:
             return Step(False, "The node is drained for this reason already.", "DRAIN")
         if not _may_overrule(params, node):
-            return Step(False, f"The node is drained already, {_author(node)} with '{node.reason}': kept.", "DRAIN")
+            return Step(False, f"The node is drained already, by {_author(node)} with '{node.reason}': kept.", "DRAIN")
     elif node.reason and not _may_overrule(params, node):
         raise _refusal(node, "drained")
     return Step(True, "The node is drained.", "DRAIN", params["reason"])

@@ -11,6 +11,7 @@ import dataclasses
 import fcntl
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -318,10 +319,12 @@ class Lab:
             self._remove_taps(record)
 
     def console(self, name: str, lines: int | None = None) -> str:
-        """The host's console since its last start, or the last lines of it."""
+        """The host's console since its last start, or the last lines of it, without what moves a cursor."""
         self._record(name)
-        text = (self._host_dir(name) / "console.log").read_text(errors="replace").replace("\r", "")
-        return text if lines is None else "\n".join(text.splitlines()[-lines:])
+        text = (self._host_dir(name) / "console.log").read_text(errors="replace")
+        text = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|M)|\r", "", text)
+        kept = [line for line in text.split("\n") if line.strip()]
+        return "\n".join(kept if lines is None else kept[-lines:])
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -397,9 +400,11 @@ class Lab:
 
     def _kill(self, record: _Record) -> None:
         end = time.monotonic() + KILL_SECONDS
-        while left := processes_of(record.umid, record.pid):
+        groups = {record.pid}
+        while left := processes_of(record.umid, groups):
+            groups.update(left.values())
             if time.monotonic() > end:
-                raise LabError(f"host {record.name}: its processes {left} do not die")
+                raise LabError(f"host {record.name}: its processes {sorted(left)} do not die")
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,13 +103,13 @@ def started_at(pid: int) -> int | None:
     return None if fields[0] in ("Z", "X") else int(fields[19])
 
 
-def processes_of(umid: str, group: int) -> list[int]:
-    """Ids of the living processes of this guest: those of its process group that carry its umid.
+def processes_of(umid: str, groups: Set[int]) -> dict[int, int]:
+    """Living processes of this guest (id to process group): each that carries its umid, which no other guest has had.
 
-    A guest whose first process was killed leaves others behind, and a finished group's number may be taken again.
-    One with an empty command line is about to exec or to exit: it counts, for it may still hold the guest's disk.
+    Its kernel makes a process group of its own, and helpers outlive a kernel that is killed. A process of the given
+    groups whose command line is empty is about to exec or to exit: it counts, for it may still hold the guest's disk.
     """
-    found = []
+    found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -118,7 +118,8 @@ def processes_of(umid: str, group: int) -> list[int]:
             arguments = (entry / "cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        ours = arguments == [b""] or f"umid={umid}".encode() in arguments
-        if int(fields[2]) == group and fields[0] not in ("Z", "X") and ours:
-            found.append(int(entry.name))
+        state, group = fields[0], int(fields[2])
+        ours = f"umid={umid}".encode() in arguments or (arguments == [b""] and group in groups)
+        if ours and state not in ("Z", "X"):
+            found[int(entry.name)] = group
     return found

@@ -6,7 +6,6 @@ Every method is called under the clock's lock.
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -472,8 +471,3 @@ def bounds_refusal(role: Mapping[str, Any], cardinality: int) -> str | None:
     if maximum is not None and cardinality > int(maximum):
         return f"Maximum cardinality is {maximum}"
     return None
-
-
-def service_copy(service: Service) -> dict[str, Any]:
-    """The service's document, safe to use outside the lock."""
-    return copy.deepcopy(service.document())

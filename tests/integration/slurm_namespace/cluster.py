@@ -23,14 +23,14 @@ PROGRAMS = ("slurmctld", "slurmd", "scontrol", "munged", "unshare", "nsenter", "
 _SLURM_CONF = """\
 ClusterName=ood
 SlurmctldHost={controller}({address})
-SlurmUser=root
+SlurmUser=slurm
 AuthType=auth/munge
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 SlurmdTimeout={slurmd_timeout_seconds}
-StateSaveLocation={run_dir}/state
+StateSaveLocation=/var/spool/slurmctld
 SlurmdSpoolDir=/var/spool/slurmd
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
@@ -41,7 +41,7 @@ GresTypes=gpu
 JobRequeue=0
 DefMemPerCPU=100
 MinJobAge=300
-SlurmctldLogFile={run_dir}/slurmctld.log
+SlurmctldLogFile=/var/spool/slurmctld/slurmctld.log
 PartitionName=main Nodes=ALL Default=YES MaxTime=12:00:00 State=UP
 """
 
@@ -52,7 +52,8 @@ hostname "$1"
 mount --make-rprivate /
 mount -t tmpfs none /run
 mount -t tmpfs none /var/spool
-mkdir -p /run/munge /run/slurm /var/spool/slurmd
+mkdir -p /run/munge /run/slurm /var/spool/slurmd /var/spool/slurmctld
+chown slurm /var/spool/slurmctld
 if [ "$1" = {controller} ]; then mount --bind "$2/etc" /etc/slurm; else mount -t tmpfs none /etc/slurm; fi
 mount --bind "$2/hosts" /etc/hosts
 ip link set lo up
@@ -81,13 +82,12 @@ class SlurmCluster:
     def __init__(self, run_dir: Path, max_node_count: int = 16, slurmd_timeout_seconds: int = 30):
         self.run_dir = run_dir
         self.hosts: dict[str, Host] = {}
-        for name in ("etc", "state", "munge"):
-            (run_dir / name).mkdir(mode=0o700)
+        (run_dir / "etc").mkdir(mode=0o755)
+        (run_dir / "munge").mkdir(mode=0o700)
         (run_dir / "etc" / "slurm.conf").write_text(
             _SLURM_CONF.format(
                 controller=CONTROLLER,
                 address=CONTROLLER_ADDRESS,
-                run_dir=run_dir,
                 max_node_count=max_node_count,
                 slurmd_timeout_seconds=slurmd_timeout_seconds,
             )
@@ -189,8 +189,8 @@ class SlurmCluster:
         deadline = time.monotonic() + timeout_seconds
         while not condition():
             if time.monotonic() > deadline:
-                log = self.run_dir / "slurmctld.log"
-                raise ClusterError(f"Waited {timeout_seconds} s for {what}.\n{log.read_text()[-2000:]}")
+                log = self.run(CONTROLLER, "tail", "-n", "30", "/var/spool/slurmctld/slurmctld.log", check=False).stdout
+                raise ClusterError(f"Waited {timeout_seconds} s for {what}.\n{log}")
             time.sleep(0.2)
 
     def stop(self) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -31,7 +30,7 @@ def build_image(report: Callable[[str], None] = lambda line: None) -> Path:
     directory = cache_dir()
     with building(directory):
         for path in remove_unused(directory):
-            report(f"removed {path.name}, unused for days")
+            report(f"image: removed {path.name} from the cache, not used lately")
         base_name = base_digest()
         packages_name = digest_of([base_name, bake.packages_digest()])
         image_name = digest_of([packages_name, guest_digest(), bake.collection_digest(), Path(__file__)])
@@ -70,8 +69,6 @@ class _Steps:
             tree = _unpack(base_tar, Path(work))
             settings = self._settings()
             settings.lend(tree)
-            # Empty lists of today would pass for fresh ones.
-            os.utime(tree / "var/lib/apt/lists", (0, 0))
             bake.bake_packages(tree, self._log)
             settings.take_back(tree, SUITE)
             for leftover in BUILD_LEFTOVERS:

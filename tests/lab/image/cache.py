@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -16,7 +17,8 @@ from pathlib import Path
 from tests.lab.errors import LabError
 
 BUILD_WAIT_SECONDS = 1800
-KEPT_FOR_SECONDS = 3 * 24 * 3600
+KEPT_FOR_SECONDS = 3600
+KEPT_OF_EACH_KIND = 4
 
 
 def cache_dir() -> Path:
@@ -79,17 +81,20 @@ def cached(path: Path, build: Callable[[Path], None]) -> Path:
 
 
 def remove_unused(directory: Path) -> list[Path]:
-    """Removes layers that nothing has used for three days, and what builds left that were ended half-way.
+    """Removes old layers: all but the four of each kind that were used last. Returns them.
 
-    Only for the one that holds `building`. Returns the layers removed.
+    One that was used within the last hour stays too, and an image that a running guest holds locked. What builds left
+    that were ended half-way goes as well: this is only for the one that holds `building`.
     """
     for path in directory.glob("building-*"):
         shutil.rmtree(path)
-    oldest = time.time() - KEPT_FOR_SECONDS
+    locked = set(re.findall(r":(\d+) \d+ \S+$", Path("/proc/locks").read_text(), re.MULTILINE))
     removed = []
-    for pattern in ("*.tar", "*.ext4"):
-        for path in directory.glob(pattern):
-            if path.stat().st_atime < oldest:
+    for pattern in ("base-*.tar", "packages-*.tar", "image-*.ext4"):
+        found = sorted(directory.glob(pattern), key=lambda path: path.stat().st_atime, reverse=True)
+        for path in found[KEPT_OF_EACH_KIND:]:
+            status = path.stat()
+            if time.time() - status.st_atime > KEPT_FOR_SECONDS and str(status.st_ino) not in locked:
                 path.unlink()
                 removed.append(path)
     return removed

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -IS
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands for linux.uml: a process with a console and a management console, but no kernel.
+"""Stands for linux.uml: a process with a session, a console and a management console of its own, but no kernel.
 
 The host's name (the name of its folder) says how it behaves: "crash" ends at once, "deaf" ignores Ctrl-Alt-Del,
 "restless" reboots once.
@@ -15,6 +15,7 @@ import sys
 name = os.path.basename(os.environ["HOME"])
 arguments = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
 
+os.setsid()
 print("kernel of", name, flush=True)
 print(*sys.argv[1:], sep="\n", flush=True)
 if name == "crash":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 
@@ -59,15 +60,37 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_layers_unused_for_days_and_remains_are_removed(tmp_path):
-    old, new, log = tmp_path / "image-1.ext4", tmp_path / "image-2.ext4", tmp_path / "build.log"
-    for path in (old, new, log):
+def layers(directory, count, age_seconds):
+    """image-0 is the one used last, each next one a second earlier."""
+    made = []
+    for number in range(count):
+        path = directory / f"image-{number}.ext4"
         path.write_text("")
+        os.utime(path, (time.time() - age_seconds - number, time.time()))
+        made.append(path)
+    return made
+
+
+def test_old_layers_are_removed_but_for_those_used_last(tmp_path):
+    images = layers(tmp_path, 6, age_seconds=2 * 3600)
+    for path in (tmp_path / "base-1.tar", tmp_path / "build.log"):
+        path.write_text("")
+        os.utime(path, (1, 1))
     (tmp_path / "building-x" / "tree").mkdir(parents=True)
-    os.utime(old, (time.time() - 4 * 24 * 3600, time.time()))
-    os.utime(log, (1, 1))
-    assert remove_unused(tmp_path) == [old]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["build.log", "image-2.ext4"]
+    assert remove_unused(tmp_path) == images[4:]
+    assert sorted(tmp_path.iterdir()) == sorted([*images[:4], tmp_path / "base-1.tar", tmp_path / "build.log"])
+
+
+def test_layers_used_within_the_hour_stay(tmp_path):
+    layers(tmp_path, 6, age_seconds=60)
+    assert remove_unused(tmp_path) == []
+
+
+def test_an_image_that_a_guest_holds_stays(tmp_path):
+    images = layers(tmp_path, 6, age_seconds=2 * 3600)
+    with open(images[5]) as held:
+        fcntl.lockf(held, fcntl.LOCK_SH)
+        assert remove_unused(tmp_path) == [images[4]]
 
 
 def test_a_second_build_waits_for_the_first(tmp_path, monkeypatch):

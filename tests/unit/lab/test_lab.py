@@ -97,7 +97,7 @@ def test_destroy_leaves_nothing_and_may_be_called_again(tmp_path, image):
     umid = f"onehpc-{lab.id}-1"
     lab.destroy()
     lab.destroy()
-    assert processes_of(umid, host.pid) == []
+    assert processes_of(umid, {host.pid}) == {}
     assert lab.namespace not in namespaces()
     assert not lab.scratch_dir.exists()
     assert list((tmp_path / "run").iterdir()) == []
@@ -118,7 +118,7 @@ def test_destroy_by_another_process_ends_the_hosts(lab):
     argv = [sys.executable, "-m", "tests.lab", "--run-dir", str(lab.run_dir), "down"]
     subprocess.run(argv, cwd=ROOT, check=True, timeout=60)
     assert not lab.is_running("vm-1")
-    assert processes_of(f"onehpc-{lab.id}-1", host.pid) == []
+    assert processes_of(f"onehpc-{lab.id}-1", {host.pid}) == {}
 
 
 def test_a_folder_with_a_lab_is_refused(lab, image):
@@ -170,7 +170,7 @@ def test_a_clean_stop_presses_ctrl_alt_del(lab):
     lab.stop("vm-1", timeout_seconds=20)
     assert not lab.is_running("vm-1")
     assert lab.console("vm-1", lines=1) == "reboot: System halted"
-    assert processes_of(f"onehpc-{lab.id}-1", host.pid) == []
+    assert processes_of(f"onehpc-{lab.id}-1", {host.pid}) == {}
     lab.stop("vm-1")
 
 
@@ -200,13 +200,13 @@ def test_helpers_of_a_killed_kernel_are_ended(lab):
     host = lab.start(spec("vm-1"))
     umid = f"onehpc-{lab.id}-1"
     # The shell, the kernel and its helper.
-    wait_until(lambda: len(processes_of(umid, host.pid)) == 3)
-    kernel, helper = sorted(set(processes_of(umid, host.pid)) - {host.pid})
+    wait_until(lambda: len(processes_of(umid, {host.pid})) == 3)
+    kernel, helper = sorted(set(processes_of(umid, {host.pid})) - {host.pid})
     os.kill(kernel, signal.SIGKILL)
     wait_until(lambda: not lab.is_running("vm-1"))
-    wait_until(lambda: processes_of(umid, host.pid) == [helper])
+    wait_until(lambda: set(processes_of(umid, {host.pid})) == {helper})
     lab.stop("vm-1")
-    assert processes_of(umid, host.pid) == []
+    assert processes_of(umid, {host.pid}) == {}
 
 
 def test_a_host_that_reboots_runs_on_until_it_is_stopped(lab):
@@ -215,6 +215,15 @@ def test_a_host_that_reboots_runs_on_until_it_is_stopped(lab):
     lab.stop("restless", timeout_seconds=20)
     assert lab.console("restless").count("kernel of restless") == 2
     assert not lab.is_running("restless")
+
+
+def test_console_is_plain_text(lab):
+    lab.start(spec("vm-1"))
+    lab.stop("vm-1")
+    written = b"\x1b[0;32m  OK  \x1b[0m one\r\n\r\n\x1bM\x1b[Ktwo \xff\r\nthree"
+    (lab.run_dir / "hosts/vm-1/console.log").write_bytes(written)
+    assert lab.console("vm-1") == "  OK   one\ntwo \ufffd\nthree"
+    assert lab.console("vm-1", lines=2) == "two \ufffd\nthree"
 
 
 def test_a_name_may_be_used_again_with_a_new_disk_or_the_old_one(lab):

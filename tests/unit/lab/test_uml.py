@@ -57,19 +57,23 @@ def test_a_process_is_known_by_its_id_and_start_also_after_exec():
     assert started_at(process.pid) is None
 
 
-def test_processes_of_a_guest_are_those_of_its_group_with_its_umid():
-    script = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()', 'umid=a']); print(1); input()"
+def test_processes_of_a_guest_carry_its_umid_in_whatever_group_they_are():
+    script = (
+        "import subprocess, sys; own = [sys.executable, '-c', 'import sys; sys.stdin.read()', 'umid=test-lab-a'];"
+        "subprocess.Popen(own, start_new_session=True); print(1); sys.stdin.read()"
+    )
     leader = subprocess.Popen(
-        [sys.executable, "-uc", script, "umid=a"],
+        [sys.executable, "-uc", script, "umid=test-lab-a"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
     try:
         leader.stdout.readline()
-        assert leader.pid in processes_of("a", leader.pid)
-        assert len(processes_of("a", leader.pid)) == 2
-        assert processes_of("b", leader.pid) == []
-        assert processes_of("a", os.getpgrp()) == []
+        found = processes_of("test-lab-a", set())
+        assert found[leader.pid] == leader.pid
+        (helper,) = set(found) - {leader.pid}
+        assert found[helper] == helper
+        assert processes_of("b", {leader.pid}) == {}
     finally:
         leader.communicate(b"\n", timeout=10)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.opennebula import onegate
+from tests.opennebula.escaping import escape_attributes
 from tests.opennebula.user_template import CoreRefused, merge, parse_update, shown, text_for_core
 from tests.unit.opennebula.scenario import Scenario, sample
 
@@ -56,6 +57,36 @@ def test_recorded_update(cloud: Scenario, case: dict, form: bool) -> None:
     assert (response.status, response.body) == (case["status"], case["response"])
     expected = {name: expand(value) if isinstance(value, str) else value for name, value in case["stored"].items()}
     assert own_attributes(cloud, 3) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "escaped"),
+    [
+        ("A=1", 'A="1"'),
+        ("A=", 'A="'),
+        ('A="', 'A="'),
+        ("A=x=y", 'A="x=y"'),
+        ('A="x=y"', 'A="x="y"'),
+        ("A=a,b", 'A="a",b"'),
+        ('A="a","b"', 'A="a","b"'),
+        ("A=n[1]", 'A="n"[1"]'),
+        ('A="n"[1]', 'A="n"[1"]'),
+        ('A=["x"]', 'A=["x"]'),
+        ("A=[]", 'A=["]'),
+        ("A=]", 'A="]'),
+        ("A=x]=y", 'A="x"]="y"'),
+        ("A=x\\y=z", 'A="x"\\y="z"'),
+        ('A="x"\\y', 'A="x"\\y'),
+        ("A=1\nB=2", 'A="1"\nB="2"'),
+        ('A="1"\nB=2', 'A="1"\nB="2"'),
+        ('A=1"\nB=2', 'A="1"\nB=2"'),
+        ("A=1\\nB=2", 'A="1"\nB="2"'),
+        ("=", '="'),
+        ("", ""),
+    ],
+)
+def test_escaping(body: str, escaped: str) -> None:
+    assert escape_attributes(body) == escaped
 
 
 def stored_by(body: str) -> dict:

@@ -27,6 +27,7 @@ from tests.opennebula.watchdog import Verdict, verdict
         ('NOT_READY="YES"', True),
         ('A="1"\nREADY="YES"\nB="2"', True),
         ('READY="YES, really"', True),
+        ('READY = "Y E S"', True),
         ('READY="yes"', False),
         ('READY="NO"', False),
         ('SLURMD_READY="NO"', False),

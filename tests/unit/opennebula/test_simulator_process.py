@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -173,6 +174,21 @@ def test_onegate_over_http(process: tuple[subprocess.Popen[bytes], Client]) -> N
         if method != "HEAD":
             assert int(response.getheader("Content-Length")) == len(text) > 0
     connection.close()
+
+
+def test_updates_at_the_same_time_lose_nothing(process: tuple[subprocess.Popen[bytes], Client]) -> None:
+    _, client = process
+    client.create_vm(client.create_vm_template({"CONTEXT": CONTEXT}), "solo")
+
+    def publish(writer: int) -> list[int]:
+        return [put(client, 0, f"W{writer}_{number}={number}", f"LAST_{writer}={number}")[0] for number in range(15)]
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(publish, range(8)))
+    assert {status for answers in statuses for status in answers} == {200}
+    stored = client.vm(0)["USER_TEMPLATE"]
+    assert {f"W{writer}_{number}" for writer in range(8) for number in range(15)} <= set(stored)
+    assert {stored[f"LAST_{writer}"] for writer in range(8)} == {"14"}
 
 
 def test_oneflow_over_http_needs_the_password(process: tuple[subprocess.Popen[bytes], Client]) -> None:

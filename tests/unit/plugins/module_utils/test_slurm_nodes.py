@@ -36,7 +36,7 @@ def three(net, states, allocated, busy, started, reasons=("", "", ""), boot=(BOO
              booted, reason_time=at if reason else None)
         for number, name, state, cpus, memory, features, gpus, used, busy_at, started_at, reason, booted in zip(
             (1, 2, 3), ("w1", "w2", "w3"), states, (2, 8, 5), (4000, 8000, 8000),
-            ("worker", "worker,big", "worker,gpu"), (0, 0, 1), allocated, busy, started, reasons, boot,
+            ("worker", "worker,big", "worker,gpu"), (0, 0, 1), allocated, busy, started, reasons, boot, strict=True,
         )
     ]  # fmt: skip
 
