@@ -27,8 +27,8 @@ _REASON = re.compile(
     r"(?= *$| (?:Comment|Extra|Instance[A-Z][a-z]+)=)",
     re.DOTALL,
 )
-_AFTER_REASON = re.compile(r" (?:Comment|Extra|Instance[A-Z][a-z]+)=")
-_BARE_REASON = re.compile(r" Reason=(?P<text>.*)", re.DOTALL)
+_FREE_TEXT = re.compile(r" (?:Reason|Comment|Extra|Instance[A-Z][a-z]+)=")
+_REASON_KEY = " Reason="
 _STATE = re.compile(r"(?P<base>[A-Z_]+)(?P<suffixes>[*~#!%$@^\-]*)(?P<flags>(?:\+[A-Z_]+)*)")
 _STATE_SUFFIXES = {
     "*": "NOT_RESPONDING",
@@ -165,15 +165,20 @@ def parse_node_record(record: str) -> SlurmNode:
 
 
 def _split_reason(record: str) -> tuple[str, str, str, str]:
-    """Return the text before Reason, Comment and Extra, then reason, its user and its time."""
-    match = _REASON.search(record)
+    """Return the text before Reason, Comment and Extra, then reason, its user and its time.
+
+    Slurm prints Reason before the other two, so one that comes behind them is a part of their text.
+    """
+    start = _FREE_TEXT.search(record)
+    if start is None:
+        return record, "", "", ""
+    head, free_text = record[: start.start()], record[start.start() :]
+    match = _REASON.match(free_text)
     if match is not None:
-        return record[: match.start()], match.group("text"), match.group("user"), match.group("time")
-    match = _BARE_REASON.search(record)
-    if match is not None:
-        return record[: match.start()], match.group("text"), "", ""
-    free_text = _AFTER_REASON.search(record)
-    return record[: free_text.start()] if free_text else record, "", "", ""
+        return head, match.group("text"), match.group("user"), match.group("time")
+    if free_text.startswith(_REASON_KEY):
+        return head, free_text[len(_REASON_KEY) :], "", ""
+    return head, "", "", ""
 
 
 def _state(text: str) -> tuple[str, frozenset[str]]:

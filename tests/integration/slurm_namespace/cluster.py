@@ -32,6 +32,8 @@ ReturnToService=2
 SlurmdTimeout={slurmd_timeout_seconds}
 StateSaveLocation=/var/spool/slurmctld
 SlurmdSpoolDir=/var/spool/slurmd
+SlurmdPidFile=/run/slurmd.pid
+SlurmctldPidFile=/run/slurmctld.pid
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 MaxNodeCount={max_node_count}
@@ -118,7 +120,9 @@ class SlurmCluster:
     def start_controller(self) -> None:
         """Start slurmctld and wait until it answers."""
         self.run(CONTROLLER, "slurmctld")
-        self.wait_for("slurmctld to answer", lambda: self.run(CONTROLLER, "scontrol", "ping", check=False).returncode == 0)
+        self.wait_for(
+            "slurmctld to answer", lambda: self.run(CONTROLLER, "scontrol", "ping", check=False).returncode == 0
+        )
 
     def stop_controller(self) -> None:
         """Stop slurmctld and wait until it is gone."""
@@ -128,8 +132,19 @@ class SlurmCluster:
     def add_worker(self, name: str, cpus: int = 2, memory_mib: int = 1000, features: str = "worker") -> Host:
         """Start a host whose slurmd registers by itself as a dynamic node, and wait until it is idle."""
         host = self._start_host(name, f"10.99.0.{10 + len(self.hosts)}")
-        self._ip(CONTROLLER, "link", "add", f"to{host.address.split('.')[-1]}", "type", "veth", "peer", "name",
-                 "compute", "netns", str(host.pid))
+        self._ip(
+            CONTROLLER,
+            "link",
+            "add",
+            f"to{host.address.split('.')[-1]}",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "compute",
+            "netns",
+            str(host.pid),
+        )
         self._ip(CONTROLLER, "link", "set", f"to{host.address.split('.')[-1]}", "master", "bridge", "up")
         self._ip(name, "addr", "add", f"{host.address}/24", "dev", "compute")
         self._ip(name, "link", "set", "compute", "up")
@@ -140,10 +155,15 @@ class SlurmCluster:
     def start_slurmd(self, name: str, cpus: int = 2, memory_mib: int = 1000, features: str = "worker") -> None:
         """Start slurmd on a host and wait until its node is idle."""
         self.run(
-            name, "slurmd", "-Z", "--conf-server", f"{CONTROLLER_ADDRESS}:6817", "-L", str(self.run_dir / f"{name}.log"),
+            name, "slurmd", "-Z", "--conf-server", f"{CONTROLLER_ADDRESS}:6817", "-L", f"{self.run_dir}/{name}.log",
             "--conf", f"CPUs={cpus} RealMemory={memory_mib} Feature={features}",
         )  # fmt: skip
         self.wait_for(f"node {name} to be idle", lambda: "State=IDLE+DYNAMIC_NORM " in self.show_node(name))
+
+    def stop_slurmd(self, name: str) -> None:
+        """Stop slurmd on a host and wait until it is gone."""
+        self.run(name, "sh", "-c", "kill $(cat /run/slurmd.pid)")
+        self.wait_for("slurmd to end", lambda: self.run(name, "test", "-e", "/run/slurmd.pid", check=False).returncode)
 
     def kill_host(self, name: str) -> None:
         """Take a host's power away."""
@@ -170,7 +190,9 @@ class SlurmCluster:
         """What to put before a command so that it runs on a host."""
         return ["nsenter", "-t", str(self.hosts[host].pid), "-m", "-n", "-u", "-p"]
 
-    def run(self, host: str, *argv: str, check: bool = True, timeout_seconds: float = 30) -> subprocess.CompletedProcess:
+    def run(
+        self, host: str, *argv: str, check: bool = True, timeout_seconds: float = 30
+    ) -> subprocess.CompletedProcess:
         """Run a command on a host. Its output goes to files: a daemon it leaves behind would hold a pipe open."""
         with (self.run_dir / "stdout").open("w+") as stdout, (self.run_dir / "stderr").open("w+") as stderr:
             done = subprocess.run(

@@ -22,10 +22,19 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture
-def client(cluster):
+def client_on(cluster):
+    """Makes the collection's client on a host."""
+
+    def make(host, deadline=None):
+        def run_there(argv, environment, timeout_seconds):
+            return run_bounded([*cluster.command_prefix(host), *argv], environment, timeout_seconds)
+
+        return SlurmClient(deadline, run=run_there)
+
+    return make
+
+
+@pytest.fixture
+def client(client_on):
     """The collection's client on the controller's host."""
-
-    def run_on_controller(argv, environment, timeout_seconds):
-        return run_bounded([*cluster.command_prefix(CONTROLLER), *argv], environment, timeout_seconds)
-
-    return SlurmClient(run=run_on_controller)
+    return client_on(CONTROLLER)

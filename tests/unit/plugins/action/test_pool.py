@@ -62,7 +62,7 @@ def play(pool, module, connection_name, **arguments):
     }
     settings = {"ANSIBLE_REMOTE_TMP": str(kept), "ANSIBLE_KEEP_REMOTE_FILES": "1", "ANSIBLE_PIPELINING": "0"}
     ran = subprocess.run(
-        ["ansible-playbook", "-vvv", "--diff", "-i", "host,", "-c", connection_name, "-e", json.dumps(extra), "play.yml"],
+        ["ansible-playbook", "-vvv", "-i", "host,", "-c", connection_name, "-e", json.dumps(extra), "play.yml"],
         cwd=directory,
         env={**os.environ, **pool.slurm.environment, **settings, "HOME": str(directory)},
         capture_output=True,

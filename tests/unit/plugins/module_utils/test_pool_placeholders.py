@@ -93,8 +93,17 @@ def test_shapes():
     assert largest_shape([]) is None
 
 
-@pytest.mark.parametrize("text", ["worker", "worker:cpus=0:mem=1", "worker:mem=1:cpus=1", "worker:cpus=1:mem=1;", "x y:cpus=1:mem=1",
-                                  "worker:cpus=1:mem=1;worker:cpus=2:mem=2"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "worker",
+        "worker:cpus=0:mem=1",
+        "worker:mem=1:cpus=1",
+        "worker:cpus=1:mem=1;",
+        "x y:cpus=1:mem=1",
+        "worker:cpus=1:mem=1;worker:cpus=2:mem=2",
+    ],
+)
 def test_other_shapes_are_refused(text):
     with pytest.raises(PoolError, match="cannot be read"):
         parse_shapes(text)

@@ -177,8 +177,18 @@ class TestJobs:
         assert [skipped.node_name for skipped in decision.skipped] == [name_of(8)]
 
 
-@pytest.mark.parametrize("name", ["ph-worker", "gpu-box", "ood-worker-07", "ood-worker-", "ood-worker-7a", "xood-worker-7",
-                                  "ood-worker-1234567890"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ph-worker",
+        "gpu-box",
+        "ood-worker-07",
+        "ood-worker-",
+        "ood-worker-7a",
+        "xood-worker-7",
+        "ood-worker-1234567890",
+    ],
+)
 def test_only_our_names_are_ever_touched(name):
     memory = PortalMemory(absent_at={name: NOW - 30})
     read = reading(make_node(name, "DOWN"))
@@ -277,7 +287,7 @@ def test_the_recorded_suspended_job_is_seen_though_its_node_looks_idle(version):
     read = PortalReading(
         NOW, SlurmReading(silent, recorded.jobs), ELSEWHERE, 102, {}, frozenset([1, 2, 3])
     )  # fmt: skip
-    memory = PortalMemory(absent_at={name: NOW - 30 for name in ("w1", "w2", "w3")})
+    memory = PortalMemory(absent_at=dict.fromkeys(("w1", "w2", "w3"), NOW - 30))
     decision = decide_portal(PortalPolicy("w", {}), read, memory)
     assert {removal.node_name: removal.kind for removal in decision.removals} == {
         "w1": DELETE, "w2": SET_DOWN, "w3": SET_DOWN

@@ -33,8 +33,8 @@ from tests.unit.plugins.pool_world import NOW, PREFIX, make_job, make_node, make
 
 POLICY = WorkerPolicy(node_prefix=PREFIX, idle_seconds=600, drain_seconds=600, min_vms=1)
 IDLE_FOR_LONG = WorkerMemory(node_name=name_of(3), updated_at=NOW - 30, idle_since=NOW - 601)
-DRAINED = dict(state="IDLE+DRAIN", reason=IDLE_REASON)
-RETURNING = dict(state="IDLE+DRAIN", reason=RETURNING_REASON)
+DRAINED = {"state": "IDLE+DRAIN", "reason": IDLE_REASON}
+RETURNING = {"state": "IDLE+DRAIN", "reason": RETURNING_REASON}
 
 
 def reading(nodes=None, jobs=(), service=None, vm=None, now=NOW):
@@ -90,7 +90,8 @@ def test_what_keeps_a_worker_from_draining(read, why):
     "job",
     [
         make_job(reason="JobHeldUser"), make_job(reason="Dependency"), make_job(reason="BeginTime"),
-        make_job(cpus=64), make_job(feature="big"), make_job(required=[name_of(4)]), make_job(state="RUNNING", nodes=[name_of(4)]),
+        make_job(cpus=64), make_job(feature="big"), make_job(required=[name_of(4)]),
+        make_job(state="RUNNING", nodes=[name_of(4)]),
         make_job(state="COMPLETED", nodes=[name_of(3)], end=NOW - 700),
     ],
 )  # fmt: skip

@@ -204,8 +204,8 @@ def test_no_reason_can_pass_for_another_field(text):
 
 
 def test_a_comment_cannot_pass_for_a_field_either():
-    found = only(line(after=" Comment=x State=DOWN Reason"))
-    assert (found.base_state, found.reason) == ("IDLE", "")
+    found = only(line(after=f" Comment=x State=DOWN Reason={OURS} [root@1] Extra=CPUTot=99"))
+    assert (found.base_state, found.reason, found.cpus) == ("IDLE", "", 2)
 
 
 def test_what_jobs_can_get():

@@ -176,7 +176,7 @@ def test_a_controller_that_is_down_is_not_a_failure(pool):
         ({"squeue": [0, "", "squeue: error: Invalid job format specification: X\n", 0]}, "Invalid job format"),
         ({"squeue": [0, "half a record", "", 0]}, "cut off"),
         ({"scontrol -o show node": [0, "", "", 0]}, "not a list of nodes"),
-        ({"scontrol ping": [1, "", "scontrol: fatal: Could not establish a configuration source\n", 0]}, "configuration"),
+        ({"scontrol ping": [1, "", "scontrol: fatal: Could not establish a configuration source\n", 0]}, "establish"),
         ({"scontrol update": [1, "", "slurm_update error: Access/permission denied\n", 0]}, "permission denied"),
         ({"scontrol update": [0, "", "", 0]}, "is not drained after"),
     ],
@@ -194,8 +194,8 @@ def test_any_other_failure_ends_with_neutral_figures(pool, faults, said):
 
 def test_a_dead_oneflow_is_a_failure_with_neutral_figures(pool):
     """OneGate answers 404 for the service then, while GET and PUT of the own VM still work."""
-    answer = pool.onegate.answer
-    pool.onegate.answer = lambda request: (404, "Service 1 not found") if request.path == "/service" else answer(request)
+    answer, missing = pool.onegate.answer, (404, "Service 1 not found")
+    pool.onegate.answer = lambda request: missing if request.path == "/service" else answer(request)
     pool.onegate.user_template().update(OLDEST_IDLE="1")
     run = tick(pool)
     assert run.failed

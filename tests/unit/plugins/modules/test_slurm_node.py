@@ -151,7 +151,9 @@ def test_a_node_that_is_not_there(slurm, state):
     assert "There is no node w9" in refused.result["msg"]
 
 
-@pytest.mark.parametrize("options", [{"state": "drained"}, {"state": "down"}, {"state": "future", "cpus": 1}, {"state": "x"}])
+@pytest.mark.parametrize(
+    "options", [{"state": "drained"}, {"state": "down"}, {"state": "future", "cpus": 1}, {"state": "x"}]
+)
 def test_missing_options(slurm, options):
     assert run(slurm, "w1", **options).failed
     assert slurm.calls() == []
