@@ -8,6 +8,7 @@ An allow-list, so a reason that a later Slurm invents counts as "does not help".
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Iterable
 
@@ -29,7 +30,8 @@ NO_NODE_REASON = "PartitionConfig"
 
 @dataclass(frozen=True)
 class PendingCount:
-    """jobs: waiting jobs that a further worker of the role would help, array tasks counted singly.
+    """jobs: waiting jobs that a further worker of the role would help, array tasks counted singly as far as the
+    array's throttle would let them start.
 
     asked_nodes: nodes that waiting jobs ask for by name: another worker would not help those, but the node itself
     is wanted.
@@ -50,6 +52,7 @@ def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_
     """
     jobs = tuple(jobs)
     shapes = tuple(shapes)
+    started = Counter(job.array_job_id for job in jobs if _is_started(job))
     count = 0
     asked_nodes: set[str] = set()
     for job in jobs:
@@ -58,7 +61,7 @@ def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_
         if job.required_nodes:
             asked_nodes.update(job.required_nodes)
         elif any(fits(job, shape) for shape in shapes):
-            count += startable_tasks(job, jobs)
+            count += 1 if job.tasks is None else job.tasks.startable(started[job.array_job_id])
     return PendingCount(count, frozenset(asked_nodes))
 
 
@@ -87,14 +90,6 @@ def fits(job: SlurmJob, shape: WorkerShape) -> bool:
         return matches_features(job.feature_expression, shape.features)
     except FeatureExpressionError:
         return False
-
-
-def startable_tasks(job: SlurmJob, jobs: Iterable[SlurmJob]) -> int:
-    """How many jobs a line of squeue stands for: an array's waiting tasks, as far as its throttle lets them start."""
-    if job.tasks is None:
-        return 1
-    started = sum(1 for other in jobs if other.array_job_id == job.array_job_id and _is_started(other))
-    return job.tasks.startable(started)
 
 
 def _is_started(job: SlurmJob) -> bool:

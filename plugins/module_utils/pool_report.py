@@ -67,7 +67,7 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
         return _tick(params, check_mode, now, deadline)
     except Exception as error:
         sentence = str(error) if isinstance(error, OnehpcError) else f"Unexpected {type(error).__name__}: {error}"
-        raise PoolError(f"{sentence} {_publish_neutral(params, check_mode, now)}") from error
+        raise PoolError(f"{sentence.rstrip('.')}. {_publish_neutral(params, check_mode, now)}") from error
 
 
 def _tick(params: dict, check_mode: bool, now: Callable[[], float], deadline: Deadline) -> dict:

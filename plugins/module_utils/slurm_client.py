@@ -34,6 +34,8 @@ PING_TIMEOUT_SECONDS = 5.0
 CALL_TIMEOUT_SECONDS = 20.0
 
 _CLIENT_SETTINGS = ("SLURM_", "SQUEUE_", "SCONTROL_", "SINFO_")
+# Where the configuration is: a file, or the controller of a host whose slurmd has not run yet.
+_CONFIGURATION = frozenset(["SLURM_CONF", "SLURM_CONF_SERVER"])
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}")
 _NOT_FOUND = re.compile(r"Node \S+ not found|Invalid node name specified")
 
@@ -91,18 +93,20 @@ class SlurmClient:
         return parse_jobs(self._read(["squeue", "-h", "-a", "-t", "all", "-O", squeue_format(token)]), token)
 
     def drain_node(self, name: str, reason: str) -> SlurmNode:
-        """Let the node take no more jobs. Returns the node as read afterwards."""
+        """Let the node take no more jobs, or put another reason on one that takes none.
+
+        Returns the node as read afterwards.
+        """
         self._update(name, ["state=drain", f"reason={_checked_reason(reason)}"])
         return self._changed_node(name, lambda node: node.has_drain_flag, "drained")
 
     def undrain_node(self, name: str) -> SlurmNode:
-        """Let the node take jobs again. ("resume" would show it as not responding for seconds.)"""
+        """Let the node take jobs again. (Repeating it is no error, as it would be with "resume".)
+
+        On 22.05 the node shows as NOT_RESPONDING until it has registered again, a few seconds later.
+        """
         self._update(name, ["state=undrain"])
         return self._changed_node(name, lambda node: not node.has_drain_flag, "undrained")
-
-    def set_node_reason(self, name: str, reason: str) -> SlurmNode:
-        """Put another reason on a node that is drained already."""
-        return self.drain_node(name, reason)
 
     def set_node_down(self, name: str, reason: str) -> SlurmNode | None:
         """Give up a node whose machine is gone: its jobs end there.
@@ -191,12 +195,12 @@ def client_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a Slurm command.
 
     Settings of Slurm's clients would change states, order and columns, so none but the place of the configuration
-    (SLURM_CONF) is taken over. Times come as Unix seconds, task lists of arrays come whole.
+    is taken over. Times come as Unix seconds, task lists of arrays come whole.
     """
     kept = {
         name: value
         for name, value in environment.items()
-        if name == "SLURM_CONF" or not name.startswith(_CLIENT_SETTINGS)
+        if name in _CONFIGURATION or not name.startswith(_CLIENT_SETTINGS)
     }
     return {**kept, "LC_ALL": "C", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
 

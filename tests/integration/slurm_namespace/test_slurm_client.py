@@ -16,7 +16,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors impor
     SlurmError,
     SlurmUnreachableError,
 )
-from tests.integration.slurm_namespace.cluster import CONTROLLER
+from tests.integration.slurm_namespace.cluster import CONTROLLER, CONTROLLER_ADDRESS
 from tests.integration.slurm_namespace.module_on_host import run_module_on
 
 SHAPE = WorkerShape(cpus=2, memory_mib=1000, gpus=0, features=frozenset(["worker"]), partitions=frozenset(["main"]))
@@ -95,7 +95,7 @@ def test_a_registered_worker_is_read_as_it_is(cluster, client):
 def test_drain_reasons_and_undrain(cluster, client):
     drained = client.drain_node("w1", IDLE_REASON)
     assert (drained.state, drained.reason, drained.reason_user) == ("IDLE+DRAIN+DYNAMIC_NORM", IDLE_REASON, "root")
-    assert client.set_node_reason("w1", RETURNING_REASON).reason == RETURNING_REASON
+    assert client.drain_node("w1", RETURNING_REASON).reason == RETURNING_REASON
     undrained = client.undrain_node("w1")
     assert (undrained.has_drain_flag, undrained.reason) == (False, "")
     # On 22.05 an undrained node shows as not responding until it has registered again, seconds later.
@@ -220,3 +220,8 @@ def test_a_host_without_configuration_is_an_error_and_not_a_controller_that_is_d
     cluster.run("w1", "rm", "-r", "/run/slurm/conf")
     with pytest.raises(SlurmError, match="configuration source"):
         client_on("w1").is_controller_up()
+
+
+def test_a_host_whose_slurmd_has_not_run_can_ask_the_controller_for_it(client_on, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF_SERVER", f"{CONTROLLER_ADDRESS}:6817")
+    assert client_on("w1").is_controller_up() is True

@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import (
     count_pending,
     fits,
-    startable_tasks,
     waits_for_a_node,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape, shape_of_node
@@ -114,6 +113,7 @@ def test_reasons_that_never_count(reason):
     assert count_pending([make_job(reason=reason)], [SHAPE], True).jobs == 0
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_other_text_counts(reason):
     known = ("Nodes required for job are DOWN", "ReqNodeNotAvail")
@@ -179,7 +179,7 @@ def test_array_throttle_counts_what_runs(states, startable):
     array = make_job(10, tasks=7, throttle=2)
     others = [make_job(20 + number, state=state, array_job_id=10) for number, state in enumerate(states)]
     stranger = make_job(50, state="RUNNING")
-    assert startable_tasks(array, [array, *others, stranger]) == startable
+    assert count_pending([array, *others, stranger], [SHAPE], True).jobs == startable
 
 
 def test_array_without_throttle_counts_every_task():

@@ -115,6 +115,11 @@ def test_nodes_that_the_service_does_not_list_do_not_count_for_the_minimum():
 
 
 class TestIdleTime:
+    @pytest.mark.parametrize(("seconds", "drains"), [(599, False), (600, True)])
+    def test_idle_seconds_are_enough(self, seconds, drains):
+        memory = replace(IDLE_FOR_LONG, idle_since=NOW - seconds)
+        assert (decide(reading(), memory).change is not None) is drains
+
     def test_a_job_seen_is_now(self):
         busy = reading(jobs=[make_job(state="RUNNING", nodes=[name_of(3)])])
         assert decide(busy).memory.idle_since == NOW
@@ -184,6 +189,12 @@ class TestOldestIdle:
     def test_nothing_else_does(self, read, own):
         assert decide(replace(read, vm=make_vm(own)), WorkerMemory(name_of(own))).oldest_idle == 0
 
+    @pytest.mark.parametrize("flag", ["NOT_RESPONDING", "INVALID_REG"])
+    def test_a_silent_oldest_is_left_to_the_portal(self, flag):
+        nodes = [make_node(3, f"IDLE+DRAIN+{flag}", IDLE_REASON), make_node(4), make_node(5)]
+        read = reading(nodes, service=make_service([3, 4, 5]), vm=make_vm(4))
+        assert decide(read, WorkerMemory(name_of(4))).oldest_idle == 0
+
     def test_the_oldest_is_the_first_of_oneflows_list_and_not_the_lowest_number(self):
         read = reading([make_node(3, **DRAINED), make_node(4)], service=make_service([4, 3]))
         assert decide(read).oldest_idle == 0
@@ -205,6 +216,11 @@ class TestReturn:
     def test_time_begins_it_and_oldest_idle_is_withdrawn_at_once(self):
         decision = decide(reading(self.drained), replace(self.memory, drain_seconds=580))
         assert (decision.change.kind, decision.return_cause, decision.oldest_idle) == (BEGIN_RETURN, BY_TIME, 0)
+
+    @pytest.mark.parametrize(("seconds", "begins"), [(599, False), (600, True)])
+    def test_its_time_is_drain_seconds(self, seconds, begins):
+        memory = replace(self.memory, drain_seconds=seconds, drain_counted_until=None)
+        assert (decide(reading(self.drained), memory).change is not None) is begins
 
     def test_before_its_time_it_waits(self):
         decision = decide(reading(self.drained), self.memory)

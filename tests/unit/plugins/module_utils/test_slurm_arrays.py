@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_arrays import ArrayTasks, parse_array_tasks
@@ -35,11 +35,13 @@ def test_a_list_that_was_cut_short_is_refused(text):
         parse_array_tasks(text)
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=60), st.integers(1, 9))
 def test_any_list_is_counted(numbers, throttle):
     assert parse_array_tasks(",".join(map(str, sorted(numbers))) + f"%{throttle}") == ArrayTasks(len(numbers), throttle)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 100), st.one_of(st.none(), st.integers(1, 100)), st.integers(0, 200))
 def test_the_throttle_counts_the_running_ones(task_count, throttle, running):
     startable = ArrayTasks(task_count, throttle).startable(running)

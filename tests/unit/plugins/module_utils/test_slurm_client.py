@@ -43,6 +43,14 @@ def test_the_three_reads(slurm, client):
     assert slurm.calls() == ["scontrol ping", "scontrol -o show node", "squeue -h -a -t all -O"]
 
 
+def test_only_the_place_of_the_configuration_is_taken_over(slurm, client, monkeypatch):
+    for name in ("SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SQUEUE_STATES", "SINFO_FORMAT"):
+        monkeypatch.setenv(name, "x")
+    client.nodes()
+    (environment,) = slurm.environments()
+    assert set(environment) == {"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_TIME_FORMAT", "SLURM_BITSTR_LEN", "LC_ALL"}
+
+
 def test_every_squeue_has_a_token_of_its_own(slurm):
     tokens = iter(["aa", "bb"])
     client = SlurmClient(new_token=lambda: next(tokens))
@@ -102,7 +110,7 @@ def test_a_missing_program_is_said(client, monkeypatch, tmp_path):
 def test_drain_reason_and_undrain(slurm, client):
     slurm.calls()
     assert client.drain_node("w1", "a reason, [of] mine").reason == "a reason, [of] mine"
-    assert client.set_node_reason("w1", "another").reason == "another"
+    assert client.drain_node("w1", "another").reason == "another"
     node = client.undrain_node("w1")
     assert (node.has_drain_flag, node.reason) == (False, "")
     assert slurm.calls() == [

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_features import (
@@ -51,6 +51,7 @@ _GROUPED = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(_GROUPED, st.sets(_NAMES))
 def test_grouped_expressions_mean_what_python_says(expression, features):
     python = expression.replace("&", " and ").replace(",", " and ").replace("|", " or ")

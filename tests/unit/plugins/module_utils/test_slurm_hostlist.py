@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors import SlurmAnswerError
@@ -36,6 +36,7 @@ def test_anything_else_is_refused(text):
         expand_hostlist(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9999), min_size=1, max_size=20, unique=True))
 def test_any_set_of_numbers(numbers):
     assert expand_hostlist(f"w[{','.join(map(str, numbers))}]") == tuple(f"w{number}" for number in numbers)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_arrays import ArrayTasks
@@ -186,6 +186,7 @@ def record(name=b"plain", **columns):
     return b"".join(values[column].encode() + b"\x1f" for column in COLUMNS[:-1]) + name + b"\x1etoken\n"
 
 
+@settings(deadline=None)
 @given(st.binary().filter(lambda name: b"\x1etoken\n" not in name))
 def test_no_name_can_forge_a_record(name):
     """The token is new for every call, so a name cannot hold it."""
@@ -193,6 +194,7 @@ def test_no_name_can_forge_a_record(name):
     assert [(job.job_id, job.name) for job in jobs] == [(7, name), (8, b"plain")]
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=1))
 def test_an_answer_that_is_cut_off_is_refused(length):
     whole = record() + record(JobID="8")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors import SlurmAnswerError
@@ -196,6 +196,7 @@ def test_a_reason_that_only_begins_like_ours_is_not_ours(text):
     assert found.state == "DRAIN+".join(["IDLE+", "DYNAMIC_NORM"])
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
 def test_no_reason_can_pass_for_another_field(text):
     found = only(line(f"{text} State=ALLOCATED CPUTot=99 [root@1796045808]"))
