@@ -47,6 +47,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context import read_context
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context_variables import context_variables
 from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds import ROLES
 
 HOST = "localhost"
 
@@ -64,8 +65,9 @@ class InventoryModule(BaseInventoryPlugin):
             variables = context_variables(read_context(self.get_option("one_env")))
         except OnehpcError as error:
             raise AnsibleParserError(str(error)) from error
-        group = inventory.add_group(variables["common_role"])
-        inventory.add_host(HOST, group=group)
+        for role in ROLES:  # the empty ones too, so that a play for all roles finds what it names
+            inventory.add_group(role)
+        inventory.add_host(HOST, group=variables["common_role"])
         inventory.set_variable(HOST, "ansible_connection", "local")
         inventory.set_variable(HOST, "ansible_python_interpreter", "/usr/bin/python3")
         for name, value in variables.items():

@@ -21,8 +21,11 @@ class Kind:
     read: Callable[[str], object]
 
 
+ROLES = ("storage", "portal", "worker")
+
+
 def _role(text):
-    return _matching(r"storage|portal|worker", text)
+    return _matching("|".join(ROLES), text)
 
 
 def _address(text):

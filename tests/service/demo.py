@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -75,10 +74,11 @@ def report(story) -> bool:
 
 def how_to_look_around(service: Service) -> Iterator[str]:
     """Lines that tell how to reach each host and where the cloud's log is."""
-    yield "Look around:"
+    lab = f".venv/bin/python -m tests.lab --run-dir {service.lab.run_dir}"
+    yield f"Look around, from {ROOT}:"
     for role in service.document()["roles"]:
         for vm_id in service.members(role["name"]):
-            yield f"  {role['name']}, VM {vm_id}: {shlex.join(service.lab.ssh_command(host_name(vm_id)))}"
+            yield f"  a shell on {role['name']}, VM {vm_id}: {lab} shell {host_name(vm_id)}"
     yield f"  log of the simulated OpenNebula: {service.run_dir / 'opennebula' / 'opennebula.log'}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Entry:
     """time: epoch seconds. source: the command or record that this line can be read from again."""
 
@@ -18,8 +18,11 @@ class Entry:
 
 
 def render(entries: Iterable[Entry]) -> list[str]:
-    """Lines of a table, earliest first: clock time, seconds since the first entry, what, source."""
-    ordered = sorted(entries)
+    """Lines of a table, earliest first: clock time, time since the first entry, what, source.
+
+    Entries of the same time stay in their order.
+    """
+    ordered = sorted(entries, key=lambda entry: entry.time)
     if not ordered:
         return []
     first = ordered[0].time

@@ -36,8 +36,18 @@ install_packages() {
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   apt-get -o DPkg::Lock::Timeout=300 update >>"$log" 2>&1 || fail 'apt-get update failed'
+  leave_services_off
   apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends "${missing[@]}" >>"$log" 2>&1 \
     || fail 'apt-get install failed'
+}
+
+# Debian starts the daemons that it installs, unless this script says no. One that is there already stays in charge.
+leave_services_off() {
+  policy=/usr/sbin/policy-rc.d
+  [ ! -e "$policy" ] || return 0
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 0755 "$policy"
 }
 
 digest() { { /usr/bin/python3 --version; cat "$@"; } | sha256sum | cut -d ' ' -f 1; }

@@ -74,7 +74,8 @@ def test_host_group_and_variables(inventory):
     listed = listing(done)
     assert listed["worker"]["hosts"] == ["localhost"]
     assert listed["_meta"]["hostvars"]["localhost"] == VARIABLES
-    assert set(listed["all"]["children"]) == {"ungrouped", "worker"}
+    assert set(listed["all"]["children"]) == {"ungrouped", "storage", "portal", "worker"}
+    assert all("hosts" not in listed.get(role, {}) for role in ("storage", "portal"))
 
 
 @pytest.mark.parametrize("role", ["storage", "portal"])
