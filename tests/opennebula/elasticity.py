@@ -21,14 +21,11 @@ _LEADING_NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:_\d+)*)?(?:\.\d+(?:_\d+)*)?(?:[
 def leading_number(text: str) -> float:
     """The number a text starts with, 0.0 when it starts with none (``3 jobs`` is 3.0, ``many`` and empty are 0.0)."""
     match = _LEADING_NUMBER.match(text)
-    candidate = match.group(1).replace("_", "") if match else ""
-    while candidate:
-        try:
-            return float(candidate)
-        except ValueError:
-            # an exponent without a mantissa, a lone sign
-            candidate = candidate[:-1]
-    return 0.0
+    try:
+        return float(match.group(1)) if match else 0.0
+    except ValueError:
+        # nothing, a lone sign, or an exponent without a mantissa
+        return 0.0
 
 
 def round_to_two_decimals(value: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 Number = int | float
 
@@ -115,109 +116,133 @@ def format_number(number: Number) -> str:
     return text
 
 
+def _remembered(rule: Callable[[_Parser], Any]) -> Callable[[_Parser], Any]:
+    """Each rule is tried once at each position: a second try gives the same result and names nothing as expected."""
+    name = rule.__name__
+
+    def once(self: _Parser) -> Any:
+        start = self.index
+        if (name, start) not in self.memory:
+            found = rule(self)
+            if found is None:
+                self.index = start
+            self.memory[name, start] = found, self.index
+        found, self.index = self.memory[name, start]
+        return found
+
+    return once
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._index = 0
+        self.text = text
+        self.index = 0
+        self.memory: dict[tuple[str, int], tuple[Any, int]] = {}
         self._furthest = 0
         self._expected: list[str] = []
 
     def parse(self) -> Expression:
         expression = self._expression()
-        if expression is None or self._index != len(self._text):
+        if expression is None or self.index != len(self.text):
             raise ExpressionError(self._failure())
         return expression
 
     def _failure(self) -> str:
-        expected = list(dict.fromkeys(self._expected))
-        wanted = expected[0] if len(self._expected) == 1 else "one of " + ", ".join(expected)
-        line = self._text.count("\n", 0, self._furthest) + 1
-        column = self._furthest - (self._text.rfind("\n", 0, self._furthest) + 1) + 1
-        after = f" after {self._text[self._index : self._furthest]}" if self._furthest > 0 else ""
-        return f"Expected {wanted} at line {line}, column {column} (byte {self._furthest + 1}){after}"
+        expected = ", ".join(dict.fromkeys(self._expected))
+        wanted = expected if len(self._expected) == 1 else f"one of {expected}"
+        # no terminal takes a newline, so that it is always line 1
+        place = f"line 1, column {self._furthest + 1} (byte {self._furthest + 1})"
+        after = f" after {self.text[self.index : self._furthest]}" if self._furthest else ""
+        return f"Expected {wanted} at {place}{after}"
 
     def _terminal(self, pattern: str, shown: str) -> str | None:
-        match = re.compile(pattern).match(self._text, self._index)
+        match = re.compile(pattern).match(self.text, self.index)
         if match:
-            self._index = match.end()
+            self.index = match.end()
             return match.group()
-        if self._index > self._furthest:
-            self._furthest = self._index
+        if self.index > self._furthest:
+            self._furthest = self.index
             self._expected = []
-        if self._index == self._furthest:
+        if self.index == self._furthest:
             self._expected.append(shown)
         return None
 
-    def _literal(self, text: str, shown: str = "") -> str | None:
-        return self._terminal(re.escape(text), shown or f"'{text}'")
+    def _literal(self, text: str) -> str | None:
+        return self._terminal(re.escape(text), "'\\''" if text == "'" else f"'{text}'")
 
-    def _many(self, pattern: str, shown: str) -> str:
+    def _first_literal(self, *texts: str) -> str | None:
+        return next((text for text in texts if self._literal(text)), None)
+
+    def _many(self, characters: str) -> str:
+        """Characters of a class, shown as the class itself."""
         found = ""
-        while (character := self._terminal(pattern, shown)) is not None:
+        while (character := self._terminal(characters, characters)) is not None:
             found += character
         return found
 
-    def _space(self) -> None:
-        self._many(" ", "' '")
-
-    def _expression(self) -> Expression | None:
-        start = self._index
-        self._space()
-        found = self._logical() or self._condition()
-        if found is None:
-            self._index = start
-            return None
-        self._space()
+    @_remembered
+    def _space(self) -> str:
+        found = ""
+        while (character := self._literal(" ")) is not None:
+            found += character
         return found
 
-    def _logical(self) -> Expression | None:
-        return self._logical_with(("&&", "&")) or self._logical_with(("||", "|"))
+    @_remembered
+    def _expression(self) -> Expression | None:
+        self._space()
+        found = self._logical() or self._condition()
+        if found is not None:
+            self._space()
+        return found
 
-    def _logical_with(self, operators: tuple[str, ...]) -> Expression | None:
-        start = self._index
+    @_remembered
+    def _logical(self) -> Expression | None:
+        return self._logical_with("&&", "&") or self._logical_with("||", "|")
+
+    def _logical_with(self, *operators: str) -> Expression | None:
+        start = self.index
         left = self._condition()
         if left is not None:
             self._space()
-            for operator in operators:
-                if self._literal(operator):
-                    self._space()
-                    right = self._expression()
-                    if right is not None:
-                        return Logical(left, operator, right)
-                    break
-        self._index = start
+            operator = self._first_literal(*operators)
+            if operator:
+                self._space()
+                right = self._expression()
+                if right is not None:
+                    return Logical(left, operator, right)
+        self.index = start
         return None
 
+    @_remembered
     def _condition(self) -> Expression | None:
         return self._comparison() or self._negation() or self._group()
 
     def _comparison(self) -> Expression | None:
-        start = self._index
+        start = self.index
         left = self._operand()
         if left is not None:
             self._space()
-            for operator in ("==", "=", "!=", "<>", ">=", ">", "<=", "<"):
-                if self._literal(operator):
-                    self._space()
-                    right = self._operand()
-                    if right is not None:
-                        return Comparison(left, operator, right)
-                    break
-        self._index = start
+            operator = self._first_literal("==", "=", "!=", "<>", ">=", ">", "<=", "<")
+            if operator:
+                self._space()
+                right = self._operand()
+                if right is not None:
+                    return Comparison(left, operator, right)
+        self.index = start
         return None
 
     def _negation(self) -> Expression | None:
-        start = self._index
+        start = self.index
         if self._literal("!"):
             self._space()
             inner = self._expression()
             if inner is not None:
                 return Not(inner)
-        self._index = start
+        self.index = start
         return None
 
     def _group(self) -> Expression | None:
-        start = self._index
+        start = self.index
         if self._literal("("):
             self._space()
             inner = self._expression()
@@ -225,43 +250,43 @@ class _Parser:
                 self._space()
                 if self._literal(")"):
                     return Group(inner)
-        self._index = start
+        self.index = start
         return None
 
+    @_remembered
     def _operand(self) -> Operand | None:
         return self._decimal() or self._integer() or self._variable()
 
     def _decimal(self) -> Operand | None:
-        start = self._index
+        start = self.index
         sign = self._literal("-") or ""
-        whole = self._many("[0-9]", "[0-9]")
+        whole = self._many("[0-9]")
         if whole and self._literal("."):
-            fraction = self._many("[0-9]", "[0-9]")
+            fraction = self._many("[0-9]")
             if fraction:
                 return Operand(number=float(f"{sign}{whole}.{fraction}"))
-        self._index = start
+        self.index = start
         return None
 
     def _integer(self) -> Operand | None:
-        start = self._index
+        start = self.index
         sign = self._literal("-") or ""
-        whole = self._many("[0-9]", "[0-9]")
+        whole = self._many("[0-9]")
         if whole:
             return Operand(number=int(sign + whole))
-        self._index = start
+        self.index = start
         return None
 
     def _variable(self) -> Operand | None:
-        for quote, shown in (('"', ""), ("'", "'\\''"), ("", "")):
-            start = self._index
-            if quote and not self._literal(quote, shown):
-                continue
-            first = self._terminal("[a-zA-Z]", "[a-zA-Z]")
-            if first:
-                name = first + self._many("[0-9a-zA-Z_]", "[0-9a-zA-Z_]")
-                if not quote or self._literal(quote, shown):
-                    return Operand(name=(quote + name + quote).upper())
-            self._index = start
+        start = self.index
+        for quote in ('"', "'", ""):
+            if not quote or self._literal(quote):
+                first = self._terminal("[a-zA-Z]", "[a-zA-Z]")
+                if first:
+                    name = first + self._many("[0-9a-zA-Z_]")
+                    if not quote or self._literal(quote):
+                        return Operand(name=(quote + name + quote).upper())
+            self.index = start
         return None
 
 

@@ -55,12 +55,10 @@ class Wait:
         """The VM has reached a state that ends the wait for it."""
         self._take(vm.id, self.reached)
 
-    def hear_update(self, vm: VirtualMachine, text: str) -> bool:
-        """An update of any VM; True when it makes one of ours ready."""
+    def hear_update(self, vm: VirtualMachine, text: str) -> None:
+        """An update of any VM, possibly the report of one that is waited for."""
         if vm.id in self.pending and update_passes(text):
             self._take(vm.id, self.reached)
-            return True
-        return False
 
     def _take(self, vm_id: int, into: list[int]) -> None:
         self.pending.remove(vm_id)

@@ -107,6 +107,7 @@ def test_mean_lies_between_the_extremes(values: list[float]) -> None:
         ("CHANGE", -1, 0, 1),  # the minimum is a hard limit
         ("CARDINALITY", 3, 1, 3),
         ("CARDINALITY", 9, 1, 4),
+        ("CARDINALITY", 0, 2, 0),  # the bounds hold for adjustments above and below 0 only
         ("PERCENTAGE_CHANGE", 50, 2, 3),
         ("PERCENTAGE_CHANGE", 10, 2, 3),
         ("PERCENTAGE_CHANGE", -50, 4, 2),
@@ -114,6 +115,16 @@ def test_mean_lies_between_the_extremes(values: list[float]) -> None:
 )
 def test_adjusted_cardinality(kind: str, adjust: int, cardinality: int, wanted: int) -> None:
     assert adjusted_cardinality({"type": kind, "adjust": adjust}, cardinality, 1, 4) == wanted
+
+
+def test_percentage_has_a_least_step() -> None:
+    policy = {"type": "PERCENTAGE_CHANGE", "adjust": 10, "min_adjust_step": 3}
+    assert adjusted_cardinality(policy, 10, 1, 40) == 13
+    assert adjusted_cardinality({**policy, "min_adjust_step": 0}, 30, 1, 40) == 33
+
+
+def test_an_unknown_kind_changes_nothing() -> None:
+    assert adjusted_cardinality({"type": "SHIFT", "adjust": 1}, 2, 1, 4) == 2
 
 
 @given(st.integers(-5, 5).filter(bool), st.integers(0, 10), st.integers(0, 5), st.integers(0, 5))
@@ -157,7 +168,17 @@ def test_period_is_a_distance_from_the_last_evaluation(now: int, evaluated: bool
     reading = read({"period": 60, "last_eval": 100, "true_evals": 1, "period_number": 2}, now, 1.0)
     assert reading.evaluated is evaluated
     assert reading.triggered is evaluated
+    assert reading.holds is evaluated
+    assert reading.change == (1 if evaluated else 0)
     assert reading.policy["last_eval"] == (now if evaluated else 100)
+
+
+def test_without_a_period_every_look_is_a_reading() -> None:
+    assert read({"last_eval": 100}, 100, 1.0).evaluated
+
+
+def test_a_role_without_minimum_may_be_empty() -> None:
+    assert decide({"cardinality": 0}, {}.get, 100).change == 0
 
 
 def decided(policies: list[dict[str, Any]], cardinality: int, cooldown: int | None = 15, **values: float) -> Any:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,31 @@ def test_a_bad_expression_at_run_time_is_false_and_says_why() -> None:
     assert text.startswith("Parse error. 'A >': Expected one of ")
 
 
+FAILURES = [
+    ("*", """Expected one of ' ', '-', [0-9], '"', '\\'', [a-zA-Z], '!', '(' at line 1, column 1 (byte 1)"""),
+    ("A > 1.", "Expected [0-9] at line 1, column 7 (byte 7) after "),
+    (
+        "A > 0 &&",
+        """Expected one of ' ', '-', [0-9], '"', '\\'', [a-zA-Z], '!', '(' at line 1, column 9 (byte 9) after &&""",
+    ),
+    ("(A > 0", "Expected one of [0-9], '.', ' ', '&&', '&', '||', '|', ')' at line 1, column 7 (byte 7) after (A > 0"),
+    ("A > 0\n", "Expected one of [0-9], '.', ' ', '&&', '&', '||', '|' at line 1, column 6 (byte 6) after "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), FAILURES, ids=[text for text, _ in FAILURES])
+def test_what_was_expected(text: str, message: str) -> None:
+    """Not recorded: by the way the parser generator of the original counts."""
+    with pytest.raises(ExpressionError) as caught:
+        parse_expression(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("text", ["  A  >  0  ", "( A > 0 )", "!  ( X > 0 )", "A > 0  ||  X > 0", "A>0||X>0", "!X>0"])
+def test_blanks_are_free(text: str) -> None:
+    assert evaluated(text, A=1.0)[0] is True
+
+
 @pytest.mark.parametrize("text", ["A >\t0", "A\n> 0", "A > +1", "A > 0 )", "(A > 0", "true", "A > 'B", "A > 1."])
 def test_not_an_expression(text: str) -> None:
     with pytest.raises(ExpressionError, match=r"^Expected .* at line \d+, column \d+ \(byte \d+\)"):
@@ -85,13 +112,32 @@ NUMBERS = st.one_of(st.integers(-99, 99), st.floats(-99, 99).map(lambda value: r
 SPACES = st.sampled_from(["", " ", "   "])
 
 
+MEANING = {
+    "==": operator.eq,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<>": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+
+
+@pytest.mark.parametrize("sign", MEANING)
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_operators(sign: str, left: int) -> None:
+    assert compare(left, sign, 2) is MEANING[sign](left, 2)
+    assert evaluated(f"{left} {sign} 2")[0] is MEANING[sign](left, 2)
+
+
 @given(NUMBERS, OPERATORS, NUMBERS, SPACES, SPACES)
-def test_comparison_of_numbers(left: float, operator: str, right: float, before: str, after: str) -> None:
+def test_comparison_of_numbers(left: float, sign: str, right: float, before: str, after: str) -> None:
     def written(number: float) -> str:
         return f"{number:.2f}" if isinstance(number, float) else str(number)
 
-    truth, _ = evaluated(f"{before}{written(left)}{after}{operator}{before}{written(right)}{after}")
-    assert truth == compare(float(written(left)), operator, float(written(right)))
+    truth, _ = evaluated(f"{before}{written(left)}{after}{sign}{before}{written(right)}{after}")
+    assert truth == MEANING[sign](float(written(left)), float(written(right)))
 
 
 @given(st.text(alphabet="AB01 .-!()&|<>='\"", max_size=14))

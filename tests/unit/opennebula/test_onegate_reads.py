@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.opennebula import onegate
-from tests.opennebula.messages import compact_json
+from tests.opennebula.messages import Request, compact_json
 from tests.opennebula.states import ServiceState, VmState
 from tests.unit.opennebula.scenario import Scenario, sample
 
@@ -52,7 +52,9 @@ def test_user_template_is_an_empty_object_without_attributes(cloud: Scenario) ->
 
 
 def test_service_has_the_recorded_shape_and_order(cloud: Scenario) -> None:
-    shown = onegate.parsed(cloud.get("/service", 2))
+    response = cloud.get("/service", 2)
+    assert response.status == 200
+    shown = onegate.parsed(response)
     assert shape(shown) == shape(sample("onegate-service.json"))
     assert [role["name"] for role in shown["SERVICE"]["roles"]] == ["storage", "portal", "worker"]
     assert [node["deploy_id"] for node in shown["SERVICE"]["roles"][2]["nodes"]] == [3, 4]
@@ -98,6 +100,11 @@ def test_what_onegate_does_not_do(cloud: Scenario, method: str, path: str) -> No
 @pytest.mark.parametrize(("method", "path"), [("POST", "/vms/3/action"), ("PUT", "/service/role/worker")])
 def test_what_is_not_built_says_so(cloud: Scenario, method: str, path: str) -> None:
     assert cloud.gate_request(method, path, 2).status == 501
+
+
+def test_the_extended_read_is_not_pretended(cloud: Scenario) -> None:
+    headers = {"x-onegate-token": cloud.cloud.vms.get(2).token or "", "x-onegate-vmid": "2"}
+    assert onegate.respond(cloud.cloud, Request("GET", "/service", {"extended": ""}, headers)).status == 501
 
 
 def test_oneflow_down_looks_like_no_service() -> None:

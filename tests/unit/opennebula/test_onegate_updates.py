@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.opennebula import onegate
 from tests.opennebula.escaping import escape_attributes
-from tests.opennebula.user_template import CoreRefused, merge, parse_update, shown, text_for_core
+from tests.opennebula.template_syntax import TemplateSyntaxError, parse_template
+from tests.opennebula.user_template import CoreRefused, merge, parse_update, shown, text_for_core, through_xmlrpc
 from tests.unit.opennebula.scenario import Scenario, sample
 
 BASE64_CHARACTERS = string.ascii_letters + string.digits + "+/"
@@ -130,6 +131,68 @@ def test_an_empty_unquoted_value_is_a_quote_only_at_the_end_of_the_body() -> Non
     assert stored_by("A=\nB=1") == {"A": "", "B": "1"}
 
 
+def test_names_that_are_not_shown() -> None:
+    assert stored_by("SCHED_MESSAGE=no host\nA=1") == {"A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"),
+    [
+        (0x08, False),
+        (0x09, True),
+        (0x0A, True),
+        (0x0B, False),
+        (0x1F, False),
+        (0x20, True),
+        (0x7F, True),
+        (0xD7FF, True),
+        (0xD800, False),
+        (0xDFFF, False),
+        (0xE000, True),
+        (0xFFFD, True),
+        (0xFFFE, False),
+        (0x10000, False),
+    ],
+)
+def test_characters_that_reach_the_core(code: int, allowed: bool) -> None:
+    if allowed:
+        assert through_xmlrpc(chr(code)) == chr(code)
+        return
+    with pytest.raises(CoreRefused):
+        through_xmlrpc(chr(code))
+
+
+def test_line_ends_on_the_way_to_the_core() -> None:
+    assert through_xmlrpc("a\r\nb\rc\nd") == "a\nb\nc\nd"
+
+
+@pytest.mark.parametrize(
+    ("text", "attributes"),
+    [
+        ("", []),
+        ("A=\nB=1", [("A", ""), ("B", "1")]),
+        ("A = \t\nB=1", [("A", ""), ("B", "1")]),
+        ('A="two\nlines"', [("A", "two\nlines")]),
+        ('A="say \\"hi\\""', [("A", 'say "hi"')]),
+        ("A=[]", [("A", {})]),
+        ('A=[ X="1" , y = "2" ]', [("A", {"X": "1", "Y": "2"})]),
+        ('A=[X="1",X="2"]', [("A", {"X": "1"})]),
+        ("A=1\nA=2", [("A", "1"), ("A", "2")]),
+        ("  # A=9\nA=1", [("A", "1")]),
+    ],
+)
+def test_syntax_of_the_core(text: str, attributes: list) -> None:
+    assert parse_template(text) == attributes
+
+
+@pytest.mark.parametrize(
+    "text", ["A", "A=", "=1", "A=[", 'A=[X="1"', 'A=[X="1",]', "A=[X]", 'A="x]]>y"', "A=1 2", "A=1=2", "]", "A=[X=\n]"]
+)
+def test_no_syntax_of_the_core(text: str) -> None:
+    with pytest.raises(TemplateSyntaxError, match="Parse error: syntax error, unexpected "):
+        parse_template(text)
+
+
 def test_vector_members_keep_their_names_in_upper_case() -> None:
     assert stored_by('A=[x="1",Y="two words"]') == {"A": {"X": "1", "Y": "two words"}}
 
@@ -176,6 +239,9 @@ def test_a_raw_body_with_the_content_type_of_forms(cloud: Scenario) -> None:
     response = cloud.gate_request("PUT", "/vm", 3, b"A=50% done", kind)
     assert (response.status, response.body) == (400, "Invalid query parameters: invalid %-encoding (50% done)")
     assert cloud.gate_request("PUT", "/vm", 3, b"PLAIN=50 done", kind).status == 200
+    with_charset = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+    assert cloud.gate_request("PUT", "/vm", 3, b"data=SECOND%3D2+2&type=1", with_charset).status == 200
+    assert own_attributes(cloud, 3)["SECOND"] == "2 2"
     assert own_attributes(cloud, 3)["PLAIN"] == "50 done"
 
 

@@ -162,6 +162,35 @@ def test_the_first_vm_that_has_the_value_gives_it() -> None:
     assert find_value(without, ["TEMPLATE", "CONTEXT", "ETH1_IP"]) is None
 
 
+def test_numbers_of_states() -> None:
+    """Guests see these numbers."""
+    assert [f"{state.value} {state.name}" for state in VmState] == [
+        *("0 INIT", "1 PENDING", "2 HOLD", "3 ACTIVE", "4 STOPPED", "5 SUSPENDED", "6 DONE", "8 POWEROFF"),
+        *("9 UNDEPLOYED", "10 CLONING"),
+    ]
+    assert {state.name: state.value for state in LcmState} == {
+        "LCM_INIT": 0,
+        "PROLOG": 1,
+        "BOOT": 2,
+        "RUNNING": 3,
+        "EPILOG": 11,
+        "SHUTDOWN": 12,
+        "UNKNOWN": 16,
+        "SHUTDOWN_POWEROFF": 18,
+        "BOOT_POWEROFF": 20,
+        "BOOT_FAILURE": 36,
+        "PROLOG_FAILURE": 39,
+        "EPILOG_FAILURE": 40,
+    }
+    common = (
+        *("PENDING", "DEPLOYING", "RUNNING", "UNDEPLOYING", "WARNING", "DONE", "FAILED_UNDEPLOYING"),
+        *("FAILED_DEPLOYING", "SCALING", "FAILED_SCALING", "COOLDOWN"),
+    )
+    networks = ("DEPLOYING_NETS", "UNDEPLOYING_NETS", "FAILED_DEPLOYING_NETS", "FAILED_UNDEPLOYING_NETS")
+    assert [(state.value, state.name) for state in ServiceState] == list(enumerate((*common, *networks, "HOLD")))
+    assert [(state.value, state.name) for state in RoleState] == list(enumerate((*common, "HOLD")))
+
+
 def test_states_that_allow_scaling_and_deletion() -> None:
     assert [state for state in ServiceState if can_scale(state)] == [ServiceState.RUNNING]
     assert [state.name for state in ServiceState if can_undeploy(state)] == [

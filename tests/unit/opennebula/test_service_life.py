@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.opennebula.instantiation import role_vm_template
 from tests.opennebula.oneflow import OneFlowError
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import RoleState, ServiceState, VmState
@@ -206,6 +207,15 @@ def test_user_inputs_reach_context_and_user_template_of_every_role() -> None:
         vm = scenario.cloud.vms.get(role["nodes"][0]["deploy_id"])
         assert (vm.template["CONTEXT"]["ONEAPP_USERS"], vm.template["CONTEXT"]["ONEAPP_X"]) == ("demo", "")
         assert (vm.attribute("ONEAPP_USERS"), vm.attribute("ONEAPP_X")) == ("demo", "")
+
+
+def test_a_single_interface_of_the_vm_template_is_merged_with_the_first_of_the_role() -> None:
+    vm_template = {"NIC": {"NETWORK": "Management", "MODEL": "virtio"}}
+    role = {"name": "w", "template_contents": {"NIC": [{"NAME": "a"}, {"NAME": "b"}]}}
+    merged = role_vm_template(vm_template, role, 7, {})
+    assert merged["NIC"] == [{"NETWORK": "Management", "MODEL": "virtio", "NAME": "a"}, {"NAME": "b"}]
+    assert (merged["SERVICE_ID"], merged["ROLE_NAME"]) == ("7", "w")
+    assert vm_template == {"NIC": {"NETWORK": "Management", "MODEL": "virtio"}}
 
 
 def test_names_of_vms_count_up_and_never_back() -> None:

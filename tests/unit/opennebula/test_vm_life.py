@@ -7,6 +7,7 @@ import pytest
 
 from tests.opennebula.clock import VirtualClock
 from tests.opennebula.cloud import Cloud
+from tests.opennebula.contexts import is_yes
 from tests.opennebula.hypervisor import NullHypervisor
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import LcmState, VmState
@@ -65,6 +66,32 @@ def test_the_guest_gets_context_token_and_memory(cloud: Cloud) -> None:
     assert guest.context["ETH0_MAC"] == "02:00:0a:42:00:0a"
     assert (guest.context["ETH1_IP"], guest.context["ETH1_MASK"]) == ("10.77.0.10", "255.255.255.0")
     assert list(guest.context) == sorted(guest.context)
+
+
+#: As the real core writes them for each interface of an IPv4 network.
+INTERFACE_VARIABLES = (
+    "DNS EXTERNAL GATEWAY IP IP6 IP6_GATEWAY IP6_METHOD IP6_METRIC IP6_PREFIX_LENGTH IP6_ULA MAC MASK METHOD METRIC "
+    "MTU NETWORK ROUTES SEARCH_DOMAIN VLAN_ID VROUTER_IP VROUTER_IP6 VROUTER_MANAGEMENT"
+)
+
+
+def test_variables_of_a_context(cloud: Cloud) -> None:
+    context = cloud.vms.get(new_vm(cloud)).template["CONTEXT"]
+    own = {"DISK_ID", "GREETING", "KEY", "NETWORK", "ONEGATE_ENDPOINT", "TARGET", "TOKEN", "VMID"}
+    interfaces = {f"ETH{index}_{name}" for index in (0, 1) for name in INTERFACE_VARIABLES.split()}
+    assert set(context) == own | interfaces
+
+
+def test_without_network_and_token_a_context_has_neither(cloud: Cloud) -> None:
+    template = {**TEMPLATE, "CONTEXT": {"NETWORK": "NO", "A": "1"}}
+    vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(template), "solo"))
+    assert vm.template["CONTEXT"] == {"A": "1", "DISK_ID": "1", "TARGET": "hda"}
+    assert vm.token is None
+
+
+@pytest.mark.parametrize(("value", "yes"), [("YES", True), ("yes", True), (" True", True), ("1", True), ("NO", False)])
+def test_yes(value: str, yes: bool) -> None:
+    assert is_yes(value) is yes
 
 
 def test_names_that_are_no_vm_attribute_go_to_the_user_template(cloud: Cloud) -> None:
