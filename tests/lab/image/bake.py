@@ -83,7 +83,7 @@ def bake_install_and_seal(tree: Path, log: Path) -> None:
 
 def _role_variables() -> dict[str, object]:
     variables: dict[str, object] = {}
-    for path in sorted(ROOT.glob("roles/*/defaults/*.yml")) + sorted(ROOT.glob("roles/*/vars/*.yml")):
+    for path in sorted(ROOT.glob("roles/*/defaults/*.yml")) + sorted(ROOT.glob("roles/*/vars/**/*.yml")):
         variables.update(yaml.safe_load(path.read_text()) or {})
     return variables
 
