@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit service test demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit slurm lab service test demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -23,7 +23,13 @@ checks: setup ## rules of this repository that no linter knows
 unit: setup ## unit tests
 	@$(stages) unit
 
-service: setup ## integration tests: real hosts, the demo's service with its assertions
+slurm: setup ## plugins against a real Slurm in namespaces
+	@$(stages) slurm
+
+lab: setup ## the lab's hosts and the sealed image
+	@$(stages) lab
+
+service: setup ## the demo's service on real hosts, with its assertions
 	@$(stages) service
 
 test: ## everything; the last line is `N passed, N failed`

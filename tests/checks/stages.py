@@ -18,6 +18,8 @@ from tests.checks.repository import shell_scripts
 from tests.checks.stage import Count, Pytest, Stage, Tool, run_stage
 
 FLOORS = ROOT / "tests" / "floors.yml"
+LAB_TESTS = ("tests/integration/test_image.py", "tests/integration/test_lab.py")
+SERVICE_TESTS = "tests/integration/test_service.py"
 
 
 def stages() -> list[Stage]:
@@ -34,7 +36,9 @@ def stages() -> list[Stage]:
         ),
         Stage("checks", (Pytest("checks", ("-q", "tests/checks")),)),
         Stage("unit", (Pytest("unit", ("-q", "tests/unit"), timeout_seconds=900),)),
-        Stage("service", (Pytest("service", ("-v", "--capture=no", "tests/integration"), timeout_seconds=3000),)),
+        Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
+        Stage("lab", (Pytest("lab", ("-q", *LAB_TESTS), timeout_seconds=1500),)),
+        Stage("service", (Pytest("service", ("-v", "--capture=no", SERVICE_TESTS), timeout_seconds=3000),)),
     ]
 
 

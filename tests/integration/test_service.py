@@ -192,8 +192,10 @@ def test_each_job_is_recorded_on_the_state_export(service):
 
 def assert_nothing_changes(service, role):
     """The role's first_boot, run once more, changes nothing and leaves READY alone."""
+    vm_id = service.single(role)
+    service.wait_ready(vm_id)
     before = len(service.client.events())
-    log = run_again(service, service.single(role))
+    log = run_again(service, vm_id)
     figures = recap(log)
     assert figures["ok"] >= 10
     assert (figures["changed"], changed_tasks(log)) == (0, [])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from tests.lab.lab import Lab, LabError
@@ -72,11 +73,19 @@ class Service:
 
         self.progress.wait_for("the service to be RUNNING", read, timeout_seconds=timeout_seconds)
 
+    def wait_ready(self, vm_id: int, timeout_seconds: float = 300) -> None:
+        """Wait until a VM reports READY: its first boot has ended well."""
+        self.progress.wait_for(
+            f"VM {vm_id} to be READY",
+            lambda: self.client.vm(vm_id)["USER_TEMPLATE"].get("READY") == "YES",
+            timeout_seconds=timeout_seconds,
+        )
+
     def _boot_states(self) -> list[str]:
         states = []
         for vm in self.client.vms():
             if int(vm["STATE"]) != VmState.DONE and vm["USER_TEMPLATE"].get("READY") != "YES":
-                states.append(f"VM {vm['ID']} ({vm['ROLE']}) not READY")
+                states.append(f"VM {vm['ID']} ({vm['ROLE']}) boots for {time.time() - int(vm['STIME']):.0f} s")
         return states
 
     # -- what OpenNebula says -------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_a_bad_expression_at_run_time_is_false_and_says_why() -> None:
 
 FAILURES = [
     ("*", """Expected one of ' ', '-', [0-9], '"', '\\'', [a-zA-Z], '!', '(' at line 1, column 1 (byte 1)"""),
-    ("A > 1.", "Expected [0-9] at line 1, column 7 (byte 7) after "),
+    ("A > 1.", "Expected [0-9] at line 1, column 7 (byte 7) after ."),
     (
         "A > 0 &&",
         """Expected one of ' ', '-', [0-9], '"', '\\'', [a-zA-Z], '!', '(' at line 1, column 9 (byte 9) after &&""",

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import pytest
 
 from tests.opennebula.instantiation import role_vm_template
@@ -209,13 +212,24 @@ def test_user_inputs_reach_context_and_user_template_of_every_role() -> None:
         assert (vm.attribute("ONEAPP_USERS"), vm.attribute("ONEAPP_X")) == ("demo", "")
 
 
-def test_a_single_interface_of_the_vm_template_is_merged_with_the_first_of_the_role() -> None:
-    vm_template = {"NIC": {"NETWORK": "Management", "MODEL": "virtio"}}
-    role = {"name": "w", "template_contents": {"NIC": [{"NAME": "a"}, {"NAME": "b"}]}}
-    merged = role_vm_template(vm_template, role, 7, {})
-    assert merged["NIC"] == [{"NETWORK": "Management", "MODEL": "virtio", "NAME": "a"}, {"NAME": "b"}]
-    assert (merged["SERVICE_ID"], merged["ROLE_NAME"]) == ("7", "w")
-    assert vm_template == {"NIC": {"NETWORK": "Management", "MODEL": "virtio"}}
+@pytest.mark.parametrize(
+    ("own", "of_role", "merged"),
+    [
+        ({"NETWORK": "m"}, [{"NAME": "a"}], [{"NETWORK": "m", "NAME": "a"}]),
+        ([{"NETWORK": "m"}, {"NETWORK": "c"}], [{"NAME": "a"}], [{"NETWORK": "m", "NAME": "a"}, {"NETWORK": "c"}]),
+        # more than the template has: the role's list replaces it
+        ([{"NETWORK": "m"}], [{"NAME": "a"}, {"NAME": "b"}], [{"NAME": "a"}, {"NAME": "b"}]),
+    ],
+)
+def test_interfaces_of_vm_template_and_role(own: Any, of_role: list, merged: list) -> None:
+    vm_template = {"NIC": own, "CONTEXT": {"TOKEN": "YES"}}
+    before = copy.deepcopy(vm_template)
+    role = {"name": "w", "template_contents": {"NIC": of_role, "CONTEXT": {"A": "1"}}}
+    template = role_vm_template(vm_template, role, 7, {})
+    assert template["NIC"] == merged
+    assert template["CONTEXT"] == {"TOKEN": "YES", "A": "1"}
+    assert (template["SERVICE_ID"], template["ROLE_NAME"]) == ("7", "w")
+    assert vm_template == before
 
 
 def test_names_of_vms_count_up_and_never_back() -> None:
