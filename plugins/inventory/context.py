@@ -18,8 +18,9 @@ description:
   - The variables are set on the group C(all), so that every group and host variable of a site's own inventory wins
     over them. Give that inventory after this one.
   - Also set are C(common_vm_id), C(common_management_address) (first network interface),
-    C(common_compute_address) and C(common_compute_network) (last network interface) and C(common_gateway), as far as
-    the context has them.
+    C(common_compute_address) and C(common_compute_network) (last network interface), as far as the context has them.
+  - A wrong value sets no variable. A sentence that refuses it is in C(common_refused_parameters), so that the first
+    boot can publish it; without a valid role the host is in no group.
 options:
   plugin:
     description: Must be V(onehpc.ondemand.context).
@@ -43,6 +44,7 @@ plugin: onehpc.ondemand.context
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context import read_context
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context_variables import context_variables
@@ -67,8 +69,9 @@ class InventoryModule(BaseInventoryPlugin):
             raise AnsibleParserError(str(error)) from error
         for role in ROLES:  # the empty ones too, so that a play for all roles finds what it names
             inventory.add_group(role)
-        inventory.add_host(HOST, group=variables["common_role"])
+        inventory.add_host(HOST, group=variables.get("common_role"))
         inventory.set_variable(HOST, "ansible_connection", "local")
         inventory.set_variable(HOST, "ansible_python_interpreter", "/usr/bin/python3")
         for name, value in variables.items():
-            inventory.set_variable("all", name, value)
+            # Up to ansible-core 2.18 an inventory's text would be taken for a template.
+            inventory.set_variable("all", name, wrap_var(value))

@@ -12,11 +12,12 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.parameters import 
 def context_variables(context):
     """Role variables (dict) of a Context; what the context does not hold is left out.
 
-    ContextError when it names no role or no VM id, ParameterError when a parameter is wrong.
+    A wrong parameter sets no variable: its sentence is in common_refused_parameters, for the first boot to end with
+    and to publish. ContextError when there is no VM id, since nothing can be published then.
     """
-    variables, unknown = role_variables(context.values)
-    if "common_role" not in variables:
-        raise ContextError("The context has no ONEAPP_ROLE: set it to storage, portal or worker in the VM's CONTEXT.")
+    variables, unknown, refusals = role_variables(context.values)
+    if not context.values.get("ONEAPP_ROLE", "").strip():
+        refusals = ["The context has no ONEAPP_ROLE, expected storage, portal or worker", *refusals]
     if context.vm_id is None:
         raise ContextError("The context has no VMID: it does not come from OpenNebula's context package.")
     management, compute = context.management_nic, context.compute_nic
@@ -24,8 +25,9 @@ def context_variables(context):
         "common_management_address": management and management.ip,
         "common_compute_address": compute and compute.ip,
         "common_compute_network": compute and compute.network,
-        "common_gateway": context.gateway,
     }
     variables.update({name: value for name, value in places.items() if value})
-    variables.update(common_vm_id=context.vm_id, common_unknown_parameters=unknown)
+    variables.update(
+        common_vm_id=context.vm_id, common_unknown_parameters=unknown, common_refused_parameters=refusals
+    )
     return variables

@@ -35,14 +35,14 @@ def group_number(group):
 
 
 def mode_number(mode):
-    """Permission bits (int) of octal text such as 0400, or of a number; OwnedFileError for anything else."""
+    """Permission bits (int) of octal text such as 0400; OwnedFileError for anything else."""
     try:
-        number = int(mode, 8) if isinstance(mode, str) else mode
-        if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= 0o7777:
+        number = int(mode, 8)
+        if 0 <= number <= 0o7777:
             return number
     except ValueError:
         pass
-    raise OwnedFileError(f"{mode!r} is not a mode: give it in octal, quoted, e.g. '0400'.")
+    raise OwnedFileError(f"{mode!r} is not a mode: give it in octal, e.g. 0400.")
 
 
 def install(path, content, owner, group, mode, check_mode):

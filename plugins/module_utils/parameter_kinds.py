@@ -86,6 +86,6 @@ NODE_PREFIX = Kind(
 PATH = Kind("an absolute path of letters, digits, dots, underscores and hyphens, not ending in a slash", _path)
 SHAPES = Kind("one ROLE:cpus=N:mem=MIB[:gpus=N] for each worker role, separated by ;", _shapes)
 SECONDS = Kind("a whole number of seconds", _whole(0))
-COUNT = Kind("a whole number", _whole(0))
+POSITIVE = Kind("a whole number above 0", _whole(1))
 MEBIBYTES = Kind("a whole number of MiB above 0", _whole(1))
 PORT = Kind("a TCP port, 1 to 65535", _whole(1, 65535))

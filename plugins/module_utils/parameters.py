@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds import (
     ADDRESS,
     ADDRESS_RANGE,
-    COUNT,
     MEBIBYTES,
     NODE_PREFIX,
     PATH,
     PORT,
+    POSITIVE,
     ROLE,
     SECONDS,
     SHAPES,
@@ -23,10 +22,6 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds im
 )
 
 PREFIX = "ONEAPP_"
-
-
-class ParameterError(OnehpcError):
-    """One or more context parameters are not what they must be."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ PARAMETERS = (
     Parameter("ONEAPP_POOL_PREFIX", "common_node_prefix", NODE_PREFIX, "start of a worker's node name"),
     Parameter("ONEAPP_WORKER_IDLE_SECONDS", "worker_idle_seconds", SECONDS, "idle time before a worker drains"),
     Parameter("ONEAPP_WORKER_DRAIN_SECONDS", "worker_drain_seconds", SECONDS, "drained time before it returns"),
-    Parameter("ONEAPP_WORKER_MIN_VMS", "worker_min_vms", COUNT, "workers of the role that never drain"),
+    Parameter("ONEAPP_WORKER_MIN_VMS", "worker_min_vms", POSITIVE, "workers of the role that never drain"),
     Parameter("ONEAPP_WORKER_SHAPES", "portal_worker_shapes", SHAPES, "what a worker of each role will have"),
     Parameter("ONEAPP_SLURM_STATE_EXPORT", "common_state_export", PATH, "directory of all that must survive"),
     Parameter(
@@ -60,10 +55,10 @@ _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 
 def role_variables(values):
-    """The role variables that context variables (dict of str to str) set, and the names nobody knows.
+    """The role variables that context variables (dict of str to str) set, the names nobody knows, the wrong values.
 
-    Returns (dict of variable to value, sorted list of unknown ONEAPP_ names). An empty value counts as not given:
-    Sunstone sends every input of a service, also the ones left blank. ParameterError names each wrong value.
+    Returns (dict of variable to value, sorted list of unknown ONEAPP_ names, list of sentences that refuse a value).
+    An empty value counts as not given: Sunstone sends every input of a service, also the ones left blank.
     """
     variables = {}
     unknown = []
@@ -80,6 +75,4 @@ def role_variables(values):
             variables[parameter.variable] = parameter.kind.read(text)
         except ValueError:
             refusals.append(f"{name} is {text!r}, expected {parameter.kind.expected}")
-    if refusals:
-        raise ParameterError("; ".join(refusals) + ". Correct it in the service or VM template.")
-    return variables, sorted(unknown)
+    return variables, sorted(unknown), refusals

@@ -42,8 +42,8 @@ options:
     type: str
     default: munge
   mode:
-    description: Permission bits in octal, quoted.
-    type: raw
+    description: Permission bits in octal.
+    type: str
     default: "0400"
   wait_seconds:
     description: How long to wait for the key. V(0) asks once.
@@ -89,7 +89,7 @@ def main():
             path={"type": "path", "default": "/etc/munge/munge.key"},
             owner={"type": "str", "default": "munge"},
             group={"type": "str", "default": "munge"},
-            mode={"type": "raw", "default": "0400"},
+            mode={"type": "str", "default": "0400"},
             wait_seconds={"type": "float", "default": 180.0},
             portal_role={"type": "str", "default": "portal"},
         ),

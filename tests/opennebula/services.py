@@ -52,7 +52,6 @@ class Service:
     def fill_role_defaults(self) -> None:
         """What OneFlow adds to every role when it starts working with it."""
         for role in self.roles:
-            role.setdefault("state", int(RoleState.PENDING))
             role.setdefault("nodes", [])
             role.setdefault("on_hold", False)
             if role.get("cooldown") is None:

@@ -31,7 +31,6 @@ class Wait:
     reached: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     timer: Timer | None = None
-    finished: bool = False
 
     def look_at(self, vm: VirtualMachine) -> None:
         """What OneFlow finds when it reads the VM."""
@@ -86,10 +85,8 @@ class Waits:
     def cancel(self, service_id: int) -> None:
         """Forget every wait of a service."""
         for wait in self._waits:
-            if wait.service_id == service_id:
-                wait.finished = True
-                if wait.timer:
-                    wait.timer.cancel()
+            if wait.service_id == service_id and wait.timer:
+                wait.timer.cancel()
         self._waits = [wait for wait in self._waits if wait.service_id != service_id]
 
     def hear_state(self, vm: VirtualMachine) -> None:
@@ -122,8 +119,6 @@ class Waits:
         wait.timer = self._clock.call_later(self._timeout_seconds, lambda: self._heard_nothing(wait))
 
     def _heard_nothing(self, wait: Wait) -> None:
-        if wait.finished:
-            return
         self._look(wait)
         if wait.failed:
             self._finish(wait, wait.on_failure)
@@ -133,9 +128,6 @@ class Waits:
             self._finish(wait, wait.on_success)
 
     def _finish(self, wait: Wait, call: Finish) -> None:
-        if wait.finished:
-            return
-        wait.finished = True
         if wait.timer:
             wait.timer.cancel()
         if wait in self._waits:

@@ -108,14 +108,24 @@ def test_all_vms_must_be_there(world: World) -> None:
 
 def test_reports_of_others_and_states_of_others_do_not_count(world: World) -> None:
     world.wait_for(REPORT, 1)
-    world.wait_for(RUNNING, 1)
+    world.wait_for(RUNNING, 2)
     world.update(2, "READY=YES")
-    world.set_state(2, RUNNING)
+    world.set_state(1, RUNNING)
     assert world.ended == []
     world.update(1, "READY=NO")
     assert world.ended == []
     world.update(1, "READY=YES")
-    assert world.ended == [("well", [1], [])], "a wait for a state hears no reports"
+    world.set_state(2, RUNNING)
+    assert world.ended == [("well", [1], []), ("well", [2], [])]
+
+
+def test_a_wait_for_a_state_is_not_postponed_by_updates(world: World) -> None:
+    world.wait_for(RUNNING, 1)
+    world.set_state(1, RUNNING, heard=False)
+    world.clock.advance(4)
+    world.update(2, "A=1")
+    world.clock.advance(1)
+    assert world.ended == [("well", [1], [])]
 
 
 def test_a_failed_vm_is_heard_of_by_nobody(world: World) -> None:
@@ -173,12 +183,21 @@ def test_a_wait_ends_once(world: World) -> None:
 
 def test_a_cancelled_wait_never_ends_and_others_go_on(world: World) -> None:
     world.wait_for(RUNNING, 1, service_id=1)
-    world.wait_for(RUNNING, 1, service_id=2)
+    world.wait_for(RUNNING, 1, 2, service_id=2)
     world.waits.cancel(1)
     world.clock.advance(60)
     world.set_state(1, RUNNING)
+    world.set_state(2, RUNNING)
     world.clock.advance(60)
-    assert len(world.ended) == 1
+    assert world.ended == [("well", [1, 2], [])]
+
+
+def test_a_cancelled_wait_does_not_look(world: World) -> None:
+    world.wait_for(RUNNING, 1)
+    world.waits.cancel(1)
+    world.set_state(1, RUNNING, heard=False)
+    world.clock.advance(60)
+    assert world.ended == []
 
 
 def test_the_end_comes_after_what_is_being_done(world: World) -> None:

@@ -33,8 +33,8 @@ VARIABLES = {
     "common_management_address": "10.66.0.17",
     "common_compute_address": "10.77.0.17",
     "common_compute_network": "10.77.0.0/24",
-    "common_gateway": "10.66.0.1",
     "common_unknown_parameters": ["ONEAPP_PORTAL_HOST_NAME"],
+    "common_refused_parameters": [],
 }
 
 
@@ -96,9 +96,6 @@ def test_inventory_of_the_site_wins(inventory, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"ONEAPP_ROLE": None}, "The context has no ONEAPP_ROLE"),
-        ({"ONEAPP_ROLE": "master"}, "ONEAPP_ROLE is 'master', expected storage, portal or worker"),
-        ({"ONEAPP_WORKER_IDLE_SECONDS": "ten"}, "ONEAPP_WORKER_IDLE_SECONDS is 'ten', expected a whole number"),
         ({"VMID": None}, "The context has no VMID"),
         ({"ETH1_IP": "10.77"}, "ETH1_IP '10.77' and ETH1_MASK '255.255.255.0' are not an address"),
     ],
@@ -108,6 +105,31 @@ def test_wrong_context_is_a_sentence(inventory, changes, sentence):
     assert done.returncode != 0
     assert sentence in " ".join(done.stderr.split())
     assert CONTEXT["TOKENTXT"] not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"ONEAPP_ROLE": None}, "The context has no ONEAPP_ROLE, expected storage, portal or worker"),
+        ({"ONEAPP_ROLE": "master"}, "ONEAPP_ROLE is 'master', expected storage, portal or worker"),
+        ({"ONEAPP_ROLE": "{{ 1 + 1 }}"}, "ONEAPP_ROLE is '{{ 1 + 1 }}', expected storage, portal or worker"),
+    ],
+)
+def test_without_a_valid_role_the_host_is_there_to_say_so(inventory, changes, sentence):
+    listed = listing(inventory(changes))
+    variables = listed["_meta"]["hostvars"]["localhost"]
+    assert variables["common_refused_parameters"] == [sentence]
+    assert "common_role" not in variables
+    assert listed["ungrouped"]["hosts"] == ["localhost"]
+
+
+def test_a_wrong_value_keeps_the_role_and_sets_no_variable(inventory):
+    variables = listing(inventory({"ONEAPP_WORKER_IDLE_SECONDS": "ten"}))["_meta"]["hostvars"]["localhost"]
+    assert variables["common_refused_parameters"] == [
+        "ONEAPP_WORKER_IDLE_SECONDS is 'ten', expected a whole number of seconds"
+    ]
+    assert variables["common_role"] == "worker"
+    assert "worker_idle_seconds" not in variables
 
 
 def test_other_file_names_are_not_its_own(inventory):

@@ -74,6 +74,11 @@ def test_rotated_key_replaces_the_old_one(onegate, arguments, tmp_path):
     assert os.listdir(tmp_path).count("munge.key") == 1
 
 
+def test_an_unquoted_mode_is_octal_too(arguments, tmp_path):
+    assert run_module("munge_key", dict(arguments, mode=400)).result["changed"]
+    assert stat.S_IMODE((tmp_path / "munge.key").stat().st_mode) == 0o400
+
+
 def test_mode_alone_is_put_right(arguments, tmp_path):
     run_module("munge_key", arguments)
     os.chmod(tmp_path / "munge.key", 0o644)
