@@ -11,4 +11,4 @@ def test_the_image_is_sealed(image):
 
 
 def test_the_image_was_really_looked_into(image):
-    assert "ansible-playbook" in list_dir(image, "/opt/onehpc/venv/bin")
+    assert "ansible-playbook" in list_dir(image, "opt/onehpc/venv/bin")
