@@ -22,7 +22,7 @@ from tests.opennebula.client import ClientError
 from tests.service.claims import CLAIMS
 from tests.service.progress import Progress, ServiceError
 from tests.service.run_directory import new_run_directory
-from tests.service.service import Service, host_name, take_down
+from tests.service.service import USER, Service, host_name, take_down
 from tests.service.story_timeline import entries, steps
 from tests.service.teller import Teller
 from tests.service.timeline import missing, render
@@ -79,6 +79,7 @@ def how_to_look_around(service: Service) -> Iterator[str]:
     for role in service.document()["roles"]:
         for vm_id in service.members(role["name"]):
             yield f"  a shell on {role['name']}, VM {vm_id}: {lab} shell {host_name(vm_id)}"
+    yield f"  a job as the user, on the portal: runuser -l {USER} -c 'sbatch --wrap hostname'"
     yield f"  log of the simulated OpenNebula: {service.run_dir / 'opennebula' / 'opennebula.log'}"
 
 

@@ -20,8 +20,8 @@ from tests.service.service_template import input_values, network_values, service
 USER = "alice"
 USER_ID = 2001
 HEALTHY_LCM_STATES = set(LcmState) - FAILURE_LCM_STATES - {LcmState.UNKNOWN}
-# What fits the lab's hosts: one CPU, and the part of the memory that jobs may have.
-INPUTS = {"ONEAPP_WORKER_SHAPES": "worker:cpus=1:mem=700:gpus=0"}
+# What fits the lab's hosts: one CPU, the part of the memory that jobs may have, and a job that asks for none.
+INPUTS = {"ONEAPP_WORKER_SHAPES": "worker:cpus=1:mem=700:gpus=0", "ONEAPP_SLURM_DEF_MEM_PER_CPU": "256"}
 
 
 class Service:
