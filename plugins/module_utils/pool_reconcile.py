@@ -160,7 +160,7 @@ def _result(reading: PortalReading, decision: PortalDecision, work: _Work, unrea
         "changed": bool(removals or placeholders or decision.stale_vm_ids),
         "deleted": deleted,
         "set_down": set_down,
-        "skipped": [{"node": s.node_name, "why": s.why} for s in [*decision.skipped, *work.postponed]],
+        "kept": [{"node": s.node_name, "why": s.why} for s in [*decision.skipped, *work.postponed]],
         "placeholders": placeholders,
         "oldest_idle_reset": list(decision.stale_vm_ids),
         "other_nodes": list(decision.other_nodes),

@@ -80,7 +80,7 @@ set_down:
   type: list
   elements: str
   sample: []
-skipped:
+kept:
   description: Nodes without a virtual machine in the service that stay for now, and why.
   returned: success
   type: list

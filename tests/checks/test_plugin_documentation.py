@@ -18,6 +18,9 @@ PLUGINS = [
     if path.stem != "__init__"
 ]
 
+# A result with one of these says something about the task itself: a list under "skipped" makes it a skipped task.
+RESERVED_RESULTS = {"failed", "results", "skip_reason", "skipped", "unreachable", "warnings"}
+
 
 @pytest.fixture(scope="module")
 def documentation():
@@ -41,4 +44,5 @@ def test_plugin_is_documented(documentation, kind, name):
     assert document["examples"]
     if kind == "module":
         assert document["return"]
+        assert not document["return"].keys() & RESERVED_RESULTS
         assert document["doc"]["attributes"].keys() >= {"check_mode", "diff_mode"}

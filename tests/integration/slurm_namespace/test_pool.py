@@ -127,7 +127,7 @@ def test_a_worker_that_leaves_takes_its_node_with_it(pool, cluster, client):
     assert pool.leave(3)["deleted"] is True
     assert client.node(OLDEST) is None
     pool.list_workers(4)
-    assert pool.reconcile()["skipped"] == []
+    assert pool.reconcile()["kept"] == []
 
 
 def test_a_busy_worker_that_leaves_keeps_its_node(pool, client):
@@ -142,11 +142,11 @@ def test_a_worker_that_vanishes_with_a_job_is_set_down_and_then_deleted(pool, cl
     cluster.kill_host(YOUNGER)
     pool.onegate.vms.pop(4)
     pool.list_workers()
-    assert "waiting for a second reading" in pool.reconcile()["skipped"][0]["why"]
+    assert "waiting for a second reading" in pool.reconcile()["kept"][0]["why"]
     pool.age_marks()
     still = pool.reconcile()
     assert still["deleted"] == still["set_down"] == []
-    assert "responds and holds" in still["skipped"][0]["why"]
+    assert "responds and holds" in still["kept"][0]["why"]
     cluster.wait_for("slurmctld to miss it", lambda: client.node(YOUNGER).is_gone_for_slurm, timeout_seconds=120)
 
     def removed():

@@ -136,7 +136,7 @@ def test_reconcile(pool):
     )
     assert told == done
     assert [placeholder["name"] for placeholder in done["placeholders"]] == ["ph-worker"]
-    assert [skipped["node"] for skipped in repeated["skipped"]] == ["w3"]
+    assert [skipped["node"] for skipped in repeated["kept"]] == ["w3"]
     assert repeated["changed"] is False
     assert sum("create" in call for call in slurm_calls) == 1
 

@@ -71,12 +71,12 @@ def test_a_vanished_worker_is_deleted_by_the_second_tick(pool):
     lose(pool, 3)
     first = tick(pool)
     assert (first.result["deleted"], first.result["changed"]) == ([], False)
-    assert first.result["skipped"] == [
+    assert first.result["kept"] == [
         {"node": "w3", "why": "its VM is not in the service; waiting for a second reading"}
     ]
     age_marks(pool)
     second = tick(pool)
-    assert (second.result["deleted"], second.result["skipped"]) == (["w3"], [])
+    assert (second.result["deleted"], second.result["kept"]) == (["w3"], [])
     assert second.result["diff"] == {"before": {"w3": "DOWN+DYNAMIC_NORM"}, "after": {"w3": "absent"}}
     assert pool.slurm.calls() == [
         *READS, "scontrol -o show node w3", "scontrol delete nodename=w3", "scontrol -o -F show node w3"
@@ -91,7 +91,7 @@ def test_a_node_that_responds_stays(pool):
     age_marks(pool)
     run = tick(pool)
     assert run.result["deleted"] == []
-    assert "still responds" in run.result["skipped"][0]["why"]
+    assert "still responds" in run.result["kept"][0]["why"]
 
 
 def test_one_busy_and_one_failing_node_do_not_keep_the_third(pool):
@@ -119,7 +119,7 @@ def test_a_busy_node_is_reported_and_skipped(pool):
     pool.slurm.change(busy=["w3"])
     run = tick(pool)
     assert (run.exit_code, run.result["deleted"], run.result["changed"]) == (0, [], False)
-    assert run.result["skipped"] == [{"node": "w3", "why": "slurmctld says that a job still uses it"}]
+    assert run.result["kept"] == [{"node": "w3", "why": "slurmctld says that a job still uses it"}]
 
 
 def test_a_worker_that_came_back_in_between_keeps_its_node(pool):
@@ -130,7 +130,7 @@ def test_a_worker_that_came_back_in_between_keeps_its_node(pool):
     back = pool.slurm.node("w3").replace("State=DOWN", "State=IDLE")
     pool.slurm.change(faults={"scontrol -o show node w3": [0, back + "\n", "", 0]})
     run = tick(pool)
-    assert run.result["skipped"] == [{"node": "w3", "why": "it is IDLE+DYNAMIC_NORM by now"}]
+    assert run.result["kept"] == [{"node": "w3", "why": "it is IDLE+DYNAMIC_NORM by now"}]
     assert not [call for call in pool.slurm.calls() if "delete" in call]
 
 
@@ -163,7 +163,7 @@ def test_without_word_that_the_vm_is_gone_a_job_is_left_in_peace(pool, what):
         pool.onegate.answer = lambda request: replies[what] if request.path == "/vms/3" else answer(request)
     run = tick(pool)
     assert run.result["set_down"] == []
-    assert "has not confirmed that the VM is gone" in run.result["skipped"][0]["why"]
+    assert "has not confirmed that the VM is gone" in run.result["kept"][0]["why"]
 
 
 def test_a_vm_that_is_done_is_gone(pool):
