@@ -27,7 +27,5 @@ def context_variables(context):
         "common_compute_network": compute and compute.network,
     }
     variables.update({name: value for name, value in places.items() if value})
-    variables.update(
-        common_vm_id=context.vm_id, common_unknown_parameters=unknown, common_refused_parameters=refusals
-    )
+    variables.update(common_vm_id=context.vm_id, common_unknown_parameters=unknown, common_refused_parameters=refusals)
     return variables

@@ -71,9 +71,7 @@ def test_a_vanished_worker_is_deleted_by_the_second_tick(pool):
     lose(pool, 3)
     first = tick(pool)
     assert (first.result["deleted"], first.result["changed"]) == ([], False)
-    assert first.result["kept"] == [
-        {"node": "w3", "why": "its VM is not in the service; waiting for a second reading"}
-    ]
+    assert first.result["kept"] == [{"node": "w3", "why": "its VM is not in the service; waiting for a second reading"}]
     age_marks(pool)
     second = tick(pool)
     assert (second.result["deleted"], second.result["kept"]) == (["w3"], [])
