@@ -51,7 +51,9 @@ class OneGateClient:
     """
 
     def __init__(self, endpoint, token, vm_id, timeout_seconds=TIMEOUT_SECONDS, on_unreachable=None):
-        """on_unreachable: called without arguments when no HTTP answer came at all."""
+        """on_unreachable: called without arguments when no HTTP answer came at all, or a 401: another OneGate than the
+        VM's own answers that, for example the gateway's while the context's was away.
+        """
         self.endpoint = normalised_endpoint(endpoint)
         if self.endpoint is None:
             raise ContextError(f"{endpoint!r} is not an endpoint of the form http://host:5030.")
@@ -100,7 +102,7 @@ class OneGateClient:
                 return self._call_once(method, path, body, headers, decode, deadline)
             except OneGateError as error:
                 if not error.retryable or pause_seconds is None or deadline.remaining_seconds <= pause_seconds:
-                    if error.status is None and self._on_unreachable:
+                    if error.status in (None, 401) and self._on_unreachable:
                         self._on_unreachable()
                     raise
             time.sleep(pause_seconds)

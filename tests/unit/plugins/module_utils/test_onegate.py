@@ -126,6 +126,16 @@ def test_refused_connection(short_pauses):
     assert forgotten == [True]
 
 
+@pytest.mark.parametrize(("status", "times_forgotten"), [(401, 1), (403, 0), (404, 0), (500, 0)])
+def test_an_endpoint_that_does_not_know_us_is_looked_for_anew(onegate, short_pauses, status, times_forgotten):
+    onegate.fault("status", status=status, body="Not authorized")
+    forgotten = []
+    client = OneGateClient(onegate.endpoint, TOKEN, 2, timeout_seconds=5, on_unreachable=lambda: forgotten.append(True))
+    with pytest.raises(OneGateError):
+        client.get_vm()
+    assert len(forgotten) == times_forgotten
+
+
 @pytest.mark.parametrize("kind", ["silent", "drip"])
 def test_deadline_holds_for_the_whole_call(onegate, kind):
     onegate.fault(kind)
