@@ -11,7 +11,4 @@ from ansible_collections.onehpc.ondemand.plugins.plugin_utils.in_process import 
 
 class ActionModule(InProcessAction):
     MODULE_NAME = "onehpc.ondemand.pool_reconcile"
-    ARGUMENTS = pool_reconcile.ARGUMENTS
-
-    def run_core(self, params, check_mode):
-        return pool_reconcile.run(params, check_mode)
+    CORE = pool_reconcile

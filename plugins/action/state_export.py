@@ -11,7 +11,4 @@ from ansible_collections.onehpc.ondemand.plugins.plugin_utils.in_process import 
 
 class ActionModule(InProcessAction):
     MODULE_NAME = "onehpc.ondemand.state_export"
-    ARGUMENTS = state_export_tick.ARGUMENTS
-
-    def run_core(self, params, check_mode):
-        return state_export_tick.run(params, check_mode)
+    CORE = state_export_tick

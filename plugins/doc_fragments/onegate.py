@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, onehpc.ondemand contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options by which OneGate is reached."""
+"""Documentation of the options by which OneGate is reached, and of the group of modules that share them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ options:
     description: Time for one call to OneGate, retries of a server that is briefly away included.
     type: float
     default: 10.0
+attributes:
+  action_group:
+    description: C(module_defaults) for C(group/onehpc.ondemand.onegate) sets these options for all of them at once.
+    support: full
+    membership: onehpc.ondemand.onegate
 notes:
   - The virtual machine needs C(TOKEN="YES") in its context.
   - The token never appears in any output.

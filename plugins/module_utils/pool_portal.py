@@ -175,7 +175,6 @@ def _worker_vm_ids(service: Service) -> tuple[int, ...]:
 
 def _absent_nodes(policy: PortalPolicy, reading: PortalReading) -> tuple[SlurmNode, ...]:
     """Nodes of ours whose VM no role of the service lists."""
-    assert reading.slurm is not None
     listed = {vm_id for role in reading.service.roles for vm_id in role.vm_ids}
     named = ((node, vm_id_of_node(policy.node_prefix, node.name)) for node in reading.slurm.machines)
     return tuple(node for node, vm_id in named if vm_id is not None and vm_id not in listed)
@@ -207,7 +206,6 @@ def _marks(policy: PortalPolicy, reading: PortalReading, memory: PortalMemory) -
 def _verdict(
     node: SlurmNode, policy: PortalPolicy, reading: PortalReading, memory: PortalMemory
 ) -> NodeRemoval | SkippedNode:
-    assert reading.slurm is not None
     if not _is_confirmed(node, reading, memory):
         return SkippedNode(node.name, "its VM is not in the service; waiting for a second reading")
     live_jobs = reading.slurm.live_jobs_on(node.name)
@@ -244,7 +242,6 @@ def _verdict_on_busy(
 
 
 def _may_be_set_down(node: SlurmNode, reading: PortalReading, memory: PortalMemory) -> bool:
-    assert reading.slurm is not None
     return (
         _is_confirmed(node, reading, memory)
         and node.is_gone_for_slurm

@@ -126,7 +126,6 @@ class _Work:
 
     def _remove(self, removal: NodeRemoval) -> None:
         """Remove a node that is still as it was read: a VM that has come back must not lose its node."""
-        assert self._reading.slurm is not None
         node = self._slurm.node(removal.node_name)
         read = self._reading.slurm.machine(removal.node_name)
         if node is None:

@@ -173,7 +173,6 @@ def _decision_without_controller(reading: WorkerReading, memory: WorkerMemory) -
 
 def _remembered(memory: WorkerMemory, reading: WorkerReading, view: RoleView, node: SlurmNode | None) -> WorkerMemory:
     """The memory brought up to date with the reading."""
-    assert reading.slurm is not None
     if node is not None:
         memory = replace(memory, idle_since=idle_since(reading.now, node, reading.slurm, memory))
     if memory.pause_cardinality is not None and memory.pause_cardinality != view.role.cardinality:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.atomic_file import write_atomically
+from ansible_collections.onehpc.ondemand.plugins.module_utils.bounded_command import CommandTimeout, run_bounded
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS, client_of
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_portal import PORTAL_ROLE, find_portal
 from ansible_collections.onehpc.ondemand.plugins.module_utils.state_export import (
@@ -88,14 +88,14 @@ def _exportfs(*arguments):
         raise StateExportError("exportfs is not installed on this host: install nfs-kernel-server.")
     command = [program, *arguments]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=EXPORTFS_TIMEOUT_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
+        done = run_bounded(command, os.environ, EXPORTFS_TIMEOUT_SECONDS)
+    except CommandTimeout:
         raise StateExportError(f"{' '.join(command)} did not end within {EXPORTFS_TIMEOUT_SECONDS} s.") from None
-    if done.returncode != 0:
+    except OSError as error:
+        raise StateExportError(f"{program} cannot be started: {error.strerror}.") from None
+    if done.return_code != 0:
         said = " ".join(done.stderr.decode(errors="replace").split())
-        raise StateExportError(f"{' '.join(command)} failed ({done.returncode}): {said}")
+        raise StateExportError(f"{' '.join(command)} failed ({done.return_code}): {said}")
 
 
 def _read(path):

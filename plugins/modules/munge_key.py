@@ -18,16 +18,12 @@ description:
   - The key appears in no output.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    support: full
     details: The key is waited for as in a real run.
   diff_mode:
-    support: full
     details: Shows that the key differs, never the key.
-  platform:
-    platforms: posix
 options:
   path:
     description: The key file. Its directory must exist.
@@ -75,31 +71,23 @@ portal_vm_id:
   sample: 6
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 from ansible_collections.onehpc.ondemand.plugins.module_utils.munge_key_install import install_published_key
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS
 
+ARGUMENTS = dict(
+    ONEGATE_ARGUMENTS,
+    path={"type": "path", "default": "/etc/munge/munge.key"},
+    owner={"type": "str", "default": "munge"},
+    group={"type": "str", "default": "munge"},
+    mode={"type": "str", "default": "0400"},
+    wait_seconds={"type": "float", "default": 180.0},
+    portal_role={"type": "str", "default": "portal"},
+)
+
 
 def main():
-    module = AnsibleModule(
-        argument_spec=dict(
-            ONEGATE_ARGUMENTS,
-            path={"type": "path", "default": "/etc/munge/munge.key"},
-            owner={"type": "str", "default": "munge"},
-            group={"type": "str", "default": "munge"},
-            mode={"type": "str", "default": "0400"},
-            wait_seconds={"type": "float", "default": 180.0},
-            portal_role={"type": "str", "default": "portal"},
-        ),
-        supports_check_mode=True,
-    )
-    try:
-        result = install_published_key(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(ARGUMENTS, install_published_key)
 
 
 if __name__ == "__main__":

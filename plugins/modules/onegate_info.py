@@ -18,15 +18,11 @@ description:
     C(_SECRET), C(_TOKEN), lists of local users) is left out and only named.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: N/A
     details: Changes nothing.
-  platform:
-    platforms: posix
 options:
   vm_id:
     description: Another virtual machine of the same service. By default the one this runs on.
@@ -131,20 +127,19 @@ endpoint:
   sample: http://10.0.0.1:5030
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS, client_of
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_facts import onegate_facts
 
+ARGUMENTS = dict(ONEGATE_ARGUMENTS, vm_id={"type": "int"})
+
+
+def run(params, _check_mode):
+    return onegate_facts(client_of(params), params["vm_id"])
+
 
 def main():
-    module = AnsibleModule(argument_spec=dict(ONEGATE_ARGUMENTS, vm_id={"type": "int"}), supports_check_mode=True)
-    try:
-        result = onegate_facts(client_of(module.params), module.params["vm_id"])
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(ARGUMENTS, run)
 
 
 if __name__ == "__main__":

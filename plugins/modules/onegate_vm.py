@@ -19,15 +19,10 @@ description:
     transliterated instead, see O(transliterate).
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
-    support: full
     details: Values of O(secret_attributes) are not shown.
-  platform:
-    platforms: posix
 options:
   attributes:
     description:
@@ -96,39 +91,34 @@ endpoint:
   sample: http://10.0.0.1:5030
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS, client_of
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_publish import publish
 
+ARGUMENTS = dict(
+    ONEGATE_ARGUMENTS,
+    attributes={"type": "dict", "default": {}},
+    secret_attributes={"type": "dict", "default": {}, "no_log": True},
+    transliterate={"type": "list", "elements": "str", "default": []},
+    vm_id={"type": "int"},
+    read_back={"type": "bool", "default": True},
+)
+
+
+def run(params, check_mode):
+    return publish(
+        client_of(params),
+        params["attributes"],
+        params["secret_attributes"],
+        params["transliterate"],
+        params["vm_id"],
+        params["read_back"],
+        check_mode,
+    )
+
 
 def main():
-    module = AnsibleModule(
-        argument_spec=dict(
-            ONEGATE_ARGUMENTS,
-            attributes={"type": "dict", "default": {}},
-            secret_attributes={"type": "dict", "default": {}, "no_log": True},
-            transliterate={"type": "list", "elements": "str", "default": []},
-            vm_id={"type": "int"},
-            read_back={"type": "bool", "default": True},
-        ),
-        supports_check_mode=True,
-    )
-    params = module.params
-    try:
-        result = publish(
-            client_of(params),
-            params["attributes"],
-            params["secret_attributes"],
-            params["transliterate"],
-            params["vm_id"],
-            params["read_back"],
-            module.check_mode,
-        )
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(ARGUMENTS, run)
 
 
 if __name__ == "__main__":

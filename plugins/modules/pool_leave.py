@@ -21,14 +21,7 @@ description:
   - Over a local connection an action plugin runs the same code in process.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  platform:
-    platforms: debian
+  - onehpc.ondemand.attributes
 options:
   node_name:
     description: This worker's node in Slurm.
@@ -59,19 +52,12 @@ why:
   sample: Node ood-worker-7 was deleted.
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import pool_leave
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=pool_leave.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = pool_leave.run(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(pool_leave.ARGUMENTS, pool_leave.run)
 
 
 if __name__ == "__main__":

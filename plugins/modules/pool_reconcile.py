@@ -26,15 +26,10 @@ description:
   - Over a local connection an action plugin runs the same code in process.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    support: full
     details: Decides and reports; nothing is changed or remembered.
-  diff_mode:
-    support: full
-  platform:
-    platforms: debian
 options:
   node_prefix:
     description: What the names of the pool's nodes begin with.
@@ -127,19 +122,12 @@ why:
   sample: Every node of the pool was looked at.
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import pool_reconcile
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=pool_reconcile.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = pool_reconcile.run(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(pool_reconcile.ARGUMENTS, pool_reconcile.run)
 
 
 if __name__ == "__main__":

@@ -27,15 +27,10 @@ description:
   - Over a local connection an action plugin runs the same code in process.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    support: full
     details: Decides and reports; nothing is changed, published or remembered.
-  diff_mode:
-    support: full
-  platform:
-    platforms: debian
 options:
   node_name:
     description: This worker's node in Slurm, O(node_prefix) and the id of the virtual machine.
@@ -122,19 +117,12 @@ role:
   sample: worker
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import pool_report
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=pool_report.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = pool_report.run(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(pool_report.ARGUMENTS, pool_report.run)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,7 @@ description:
     and not the one in O(reason) is not touched, unless O(force) is set.
   - A node that a job holds or asks for by name is never deleted.
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  platform:
-    platforms: debian
+  - onehpc.ondemand.attributes
 options:
   name:
     description: The name of one node.
@@ -118,23 +111,12 @@ why:
   sample: The node is drained.
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_node_state
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec=slurm_node_state.ARGUMENTS,
-        required_if=slurm_node_state.REQUIRED_IF,
-        supports_check_mode=True,
-    )
-    try:
-        result = slurm_node_state.run(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(slurm_node_state.ARGUMENTS, slurm_node_state.run, required_if=slurm_node_state.REQUIRED_IF)
 
 
 if __name__ == "__main__":

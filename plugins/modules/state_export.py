@@ -21,14 +21,7 @@ description:
   - Over a local connection an action plugin runs the same code in process.
 extends_documentation_fragment:
   - onehpc.ondemand.onegate
-  - ansible.builtin.action_common_attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  platform:
-    platforms: debian
+  - onehpc.ondemand.attributes
 options:
   path:
     description: The directory to export.
@@ -91,19 +84,12 @@ removed:
   sample: [10.0.0.3]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import state_export_tick
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=state_export_tick.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = state_export_tick.run(module.params, module.check_mode)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(state_export_tick.ARGUMENTS, state_export_tick.run)
 
 
 if __name__ == "__main__":

@@ -17,26 +17,23 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import Oneh
 
 
 class InProcessAction(ActionBase):
-    """Subclasses name the module and set its argument spec and its code.
+    """Subclasses name the module and its code.
 
-    MODULE_NAME: full name of the module; ARGUMENTS: its argument spec (dict); run_core(params, check_mode): the
-    result of the module (dict) or OnehpcError, the same function that the module calls.
+    MODULE_NAME: full name of the module; CORE: what the module runs, a Python module with ARGUMENTS, the argument spec
+    (dict), and run(params, check_mode), which returns the result (dict) or raises OnehpcError.
     """
 
     MODULE_NAME = ""
-    ARGUMENTS: dict = {}
-
-    def run_core(self, params, check_mode):
-        raise NotImplementedError
+    CORE = None
 
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
         if not self._runs_here():
             result.update(self._execute_module(module_name=self.MODULE_NAME, task_vars=task_vars))
             return result
-        _validation, params = self.validate_argument_spec(self.ARGUMENTS)
+        _validation, params = self.validate_argument_spec(self.CORE.ARGUMENTS)
         try:
-            result.update(self.run_core(params, self._task.check_mode))
+            result.update(self.CORE.run(params, self._task.check_mode))
         except OnehpcError as error:
             result.update(failed=True, msg=str(error))
         return result

@@ -9,6 +9,8 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 8)
 OWN = "ansible_collections.onehpc.ondemand.plugins."
+# Joins the pure code to Ansible, so it alone may import it.
+MODULE_RUNNER = "module_runner.py"
 
 
 def syntax_error(source: str) -> str | None:

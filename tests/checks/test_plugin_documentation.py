@@ -7,6 +7,7 @@ import json
 import subprocess
 
 import pytest
+import yaml
 
 from tests.checks.environment import ROOT
 from tests.checks.plugin_code import plugin_files
@@ -45,4 +46,18 @@ def test_plugin_is_documented(documentation, kind, name):
     if kind == "module":
         assert document["return"]
         assert not document["return"].keys() & RESERVED_RESULTS
-        assert document["doc"]["attributes"].keys() >= {"check_mode", "diff_mode"}
+        attributes = document["doc"]["attributes"]
+        assert attributes.keys() >= {"check_mode", "diff_mode", "platform"}
+        assert attributes["check_mode"]["support"] == "full"
+        assert attributes["platform"]["platforms"]
+
+
+def test_the_module_defaults_group_has_every_module_that_speaks_with_onegate(documentation):
+    runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())
+    speaking = [
+        name.rpartition(".")[2]
+        for name, document in documentation["module"].items()
+        if "action_group" in document["doc"]["attributes"]
+    ]
+    assert speaking
+    assert runtime["action_groups"]["onegate"] == sorted(speaking)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -59,6 +60,7 @@ def inventory(tmp_path):
         return subprocess.run(
             ["ansible-inventory", *sources, "--list"],
             cwd=tmp_path,
+            env={**os.environ, "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg")},
             capture_output=True,
             text=True,
             timeout=60,

@@ -106,7 +106,11 @@ def test_wait_ends_with_the_last_reason(monkeypatch):
 
 def test_pauses_grow_to_a_limit_and_end_with_the_wait(monkeypatch):
     time = Time()
-    monkeypatch.setattr(munge_key, "published_key", lambda *_: (_ for _ in ()).throw(MungeKeyError("not yet")))
+
+    def refuse(*_arguments):
+        raise MungeKeyError("not yet")
+
+    monkeypatch.setattr(munge_key, "published_key", refuse)
     with pytest.raises(MungeKeyError):
         wait_for_key(lambda: "client", "portal", 60, time.sleep, time.clock)
     assert max(time.pauses) == LONGEST_PAUSE_SECONDS

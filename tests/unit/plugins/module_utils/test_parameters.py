@@ -88,7 +88,7 @@ def test_every_parameter_has_a_good_and_a_bad_case():
 
 
 def test_all_refusals_are_told_at_once():
-    variables, _, refusals = role_variables(
+    variables, _unknown, refusals = role_variables(
         {"ONEAPP_ROLE": "x", "ONEAPP_WORKER_IDLE_SECONDS": "y", "ONEAPP_WORKER_DRAIN_SECONDS": "7"}
     )
     assert variables == {"worker_drain_seconds": 7}
