@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lab.image.build import build_image
+from tests.lab.image.release import BOOKWORM, RELEASES
 from tests.service.demo import INPUTS
 from tests.service.progress import Progress
 from tests.service.run_directory import new_run_directory
@@ -13,6 +14,13 @@ from tests.service.service import Service, take_down
 from tests.service.teller import Teller
 
 _failed = False
+
+
+def pytest_addoption(parser):
+    """The same tests hold on every release."""
+    parser.addoption(
+        "--release", choices=RELEASES, default=BOOKWORM.suite, help="Debian release of the hosts (default: %(default)s)"
+    )
 
 
 def pytest_runtest_logreport(report):
@@ -28,9 +36,15 @@ def progress():
 
 
 @pytest.fixture(scope="session")
-def image(progress):
+def release(request):
+    """Debian release of the hosts."""
+    return RELEASES[request.config.getoption("--release")]
+
+
+@pytest.fixture(scope="session")
+def image(progress, release):
     """Path of the image that this checkout's collection is baked into."""
-    return build_image(progress.tell)
+    return build_image(progress.tell, release)
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from tests.lab.image.sealed import list_dir, violations
 
 
-def test_the_image_is_sealed(image):
-    assert violations(image) == []
+def test_the_image_is_sealed(image, release):
+    assert violations(image, release) == []
 
 
 def test_the_image_was_really_looked_into(image):

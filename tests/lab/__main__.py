@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.lab.addresses import network_context
 from tests.lab.errors import LabError
+from tests.lab.image.release import BOOKWORM, RELEASES, Release
 from tests.lab.lab import HostSpec, Lab
 
 DEFAULT_RUN_DIR = Path(".cache/lab")
@@ -21,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
 
     image = commands.add_parser("image", help="build the image unless it is cached, and print its path")
+    _add_release(image)
     image.add_argument("--sealed-check", action="store_true", help="also say what the image must not hold but does")
 
     start = commands.add_parser("start", help="start a host and wait for ssh; the first one makes the lab")
@@ -31,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--memory-mib", type=int, default=1024)
     start.add_argument("--keep-disk", action="store_true", help="boot from the disk of the last host of this name")
     start.add_argument("--image", type=Path, help="another image than this checkout's")
+    _add_release(start)
 
     stop = commands.add_parser("stop", help="power a host off")
     stop.add_argument("name")
@@ -53,20 +56,27 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def build_image() -> Path:
+def _add_release(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--release", choices=RELEASES, default=BOOKWORM.suite, help="Debian release of the image (default: %(default)s)"
+    )
+
+
+def build_image(release: Release) -> Path:
     # Imported here: all else works with Python alone, building needs the tools of the virtual environment.
     from tests.lab.image.build import build_image as build
 
-    return build(lambda line: print(line, file=sys.stderr, flush=True))
+    return build(lambda line: print(line, file=sys.stderr, flush=True), release)
 
 
 def image(arguments: argparse.Namespace) -> int:
-    path = build_image()
+    release = RELEASES[arguments.release]
+    path = build_image(release)
     print(path)
     if arguments.sealed_check:
         from tests.lab.image.sealed import violations
 
-        found = violations(path)
+        found = violations(path, release)
         print("\n".join(found) or "sealed", file=sys.stderr)
         return 1 if found else 0
     return 0
@@ -76,7 +86,7 @@ def start(arguments: argparse.Namespace) -> int:
     if (arguments.run_dir / "lab.json").exists():
         lab = Lab.open(arguments.run_dir)
     else:
-        lab = Lab.create(arguments.run_dir, arguments.image or build_image())
+        lab = Lab.create(arguments.run_dir, arguments.image or build_image(RELEASES[arguments.release]))
     context = {"VMID": str(arguments.number), **network_context(arguments.number)}
     for assignment in arguments.context:
         name, separator, value = assignment.partition("=")

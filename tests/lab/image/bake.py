@@ -19,12 +19,11 @@ from tests.checks.environment import tool_environment
 from tests.lab.errors import LabError
 from tests.lab.image.cache import digest_of, digest_of_tree
 from tests.lab.image.chroot import run_for_tree
+from tests.lab.image.release import Release
 
 ROOT = Path(__file__).resolve().parents[3]
 BAKE = ROOT / "playbooks" / "bake.yml"
 COLLECTION_PARTS = ("galaxy.yml", "README.md", "COPYING", "meta", "plugins", "roles", "playbooks")
-# The image's system Python, for which wheels are fetched.
-PYTHON_VERSION = "3.11"
 # Below the tree, for the time of the build.
 WHEELHOUSE = "/var/tmp/wheelhouse"
 POLICY = "usr/sbin/policy-rc.d"
@@ -64,11 +63,11 @@ def collection_digest() -> str:
     return digest_of([Path(__file__), digest_of_tree(ROOT, [path for path in files if path.is_file()])])
 
 
-def bake_packages(tree: Path, log: Path) -> None:
+def bake_packages(tree: Path, release: Release, log: Path) -> None:
     """Installs the packages of every role and ansible-core. The wheels are fetched outside with the machine's pip."""
     wheelhouse = tree / WHEELHOUSE.lstrip("/")
     try:
-        _download_wheels(wheelhouse, log)
+        _download_wheels(wheelhouse, release, log)
         extra = {"common_pip_extra_args": f"--no-index --find-links={WHEELHOUSE}"}
         _play(tree, ["packages"], extra, PACKAGES_SECONDS, log)
     finally:
@@ -88,11 +87,11 @@ def _role_variables() -> dict[str, object]:
     return variables
 
 
-def _download_wheels(wheelhouse: Path, log: Path) -> None:
+def _download_wheels(wheelhouse: Path, release: Release, log: Path) -> None:
     wheelhouse.mkdir(parents=True, exist_ok=True)
     wanted = f"ansible-core{_role_variables()['common_ansible_core_version']}"
     argv = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheelhouse)]
-    argv += ["--only-binary=:all:", f"--python-version={PYTHON_VERSION}", wanted]
+    argv += ["--only-binary=:all:", f"--python-version={release.python_version}", wanted]
     done = subprocess.run(argv, text=True, capture_output=True, timeout=600, check=False)
     with open(log, "a") as output:
         output.write(done.stdout + done.stderr)

@@ -81,7 +81,7 @@ def cached(path: Path, build: Callable[[Path], None]) -> Path:
 
 
 def remove_unused(directory: Path) -> list[Path]:
-    """Removes old layers: all but the four of each kind that were used last. Returns them.
+    """Removes old layers: all but the four of each kind and release that were used last. Returns them.
 
     One that was used within the last hour stays too, and an image that a running guest holds locked. What builds left
     that were ended half-way goes as well: this is only for the one that holds `building`.
@@ -90,8 +90,12 @@ def remove_unused(directory: Path) -> list[Path]:
         shutil.rmtree(path)
     locked = set(re.findall(r":(\d+) \d+ \S+$", Path("/proc/locks").read_text(), re.MULTILINE))
     removed = []
+    kinds: dict[str, list[Path]] = {}
     for pattern in ("base-*.tar", "packages-*.tar", "image-*.ext4"):
-        found = sorted(directory.glob(pattern), key=lambda path: path.stat().st_atime, reverse=True)
+        for path in directory.glob(pattern):
+            kinds.setdefault(path.name.rpartition("-")[0], []).append(path)
+    for found in kinds.values():
+        found.sort(key=lambda path: path.stat().st_atime, reverse=True)
         for path in found[KEPT_OF_EACH_KIND:]:
             status = path.stat()
             if time.time() - status.st_atime > KEPT_FOR_SECONDS and str(status.st_ino) not in locked:

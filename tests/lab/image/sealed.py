@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.lab.command import run_checked
 from tests.lab.errors import LabError
 from tests.lab.image.machine_settings import SETTINGS_FILE, SOURCES_FILE, public_sources
+from tests.lab.image.release import BOOKWORM, Release
 
 FORBIDDEN_FILES = (
     "etc/munge/munge.key",
@@ -23,6 +24,7 @@ FORBIDDEN_FILES = (
 )
 HOST_KEY_DIR = "etc/ssh"
 APT_SETTINGS_DIR = "etc/apt/apt.conf.d"
+APT_SOURCES_DIR = "etc/apt/sources.list.d"
 MACHINE_ID = "etc/machine-id"
 
 
@@ -40,7 +42,7 @@ def read_file(image: Path, path: str) -> str | None:
     return _debugfs(image, f"cat /{path}") if name in list_dir(image, parent) else None
 
 
-def violations(image: Path, suite: str = "bookworm") -> list[str]:
+def violations(image: Path, release: Release = BOOKWORM) -> list[str]:
     """A sentence for each thing that would make two hosts of the image the same, or that belongs to the builder."""
     found = []
     for path in FORBIDDEN_FILES:
@@ -55,15 +57,16 @@ def violations(image: Path, suite: str = "bookworm") -> list[str]:
     for name in list_dir(image, APT_SETTINGS_DIR):
         if re.search(r"(?i)proxy|cainfo", read_file(image, f"{APT_SETTINGS_DIR}/{name}") or ""):
             found.append(f"/{APT_SETTINGS_DIR}/{name} holds the builder's way to its mirror")
+    found += [f"/{APT_SOURCES_DIR}/{name} is in the image" for name in list_dir(image, APT_SOURCES_DIR)]
     sources = (read_file(image, SOURCES_FILE) or "").split("\n")
-    foreign = [line for line in sources if line and line not in public_sources(suite)]
+    foreign = [line for line in sources if line and line not in public_sources(release.suite)]
     found += [f"/{SOURCES_FILE} holds the builder's source: {line}" for line in foreign]
     return found
 
 
-def check_sealed(image: Path) -> None:
+def check_sealed(image: Path, release: Release = BOOKWORM) -> None:
     """LabError that lists everything found."""
-    found = violations(image)
+    found = violations(image, release)
     if found:
         raise LabError(f"the image {image} is not sealed: " + "; ".join(found))
 

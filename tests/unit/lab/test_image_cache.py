@@ -81,6 +81,14 @@ def test_old_layers_are_removed_but_for_those_used_last(tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([*images[:4], tmp_path / "base-1.tar", tmp_path / "build.log"])
 
 
+def test_each_release_keeps_its_own_layers(tmp_path):
+    layers(tmp_path, 4, age_seconds=2 * 3600)
+    other = tmp_path / "image-trixie-0.ext4"
+    other.write_text("")
+    os.utime(other, (1, 1))
+    assert remove_unused(tmp_path) == []
+
+
 def test_layers_used_within_the_hour_stay(tmp_path):
     layers(tmp_path, 6, age_seconds=60)
     assert remove_unused(tmp_path) == []

@@ -8,6 +8,8 @@ import subprocess
 import pytest
 
 from tests.lab.image import bake
+from tests.lab.image.base import base_digest
+from tests.lab.image.release import BOOKWORM, TRIXIE
 
 
 @pytest.fixture
@@ -61,3 +63,8 @@ def test_a_file_that_is_gone_changes_the_collection(checkout):
     before = bake.collection_digest()
     (checkout / "roles/worker/tasks/main.yml").unlink()
     assert bake.collection_digest() != before
+
+
+def test_each_release_and_each_set_of_packages_has_a_base_of_its_own():
+    bases = [base_digest(BOOKWORM), base_digest(TRIXIE), base_digest(TRIXIE, ["git"])]
+    assert len(set(bases)) == len(bases)

@@ -8,6 +8,7 @@ import pytest
 from tests.lab.command import run_checked
 from tests.lab.errors import LabError
 from tests.lab.image.machine_settings import public_sources
+from tests.lab.image.release import TRIXIE
 from tests.lab.image.sealed import check_sealed, list_dir, read_file, violations
 
 CLEAN = {
@@ -39,6 +40,11 @@ def test_a_sealed_image_has_no_violation(make_image):
     assert violations(image) == []
 
 
+def test_sources_of_another_release_are_foreign(make_image):
+    image = make_image(CLEAN)
+    assert len(violations(image, TRIXIE)) == 3
+
+
 @pytest.mark.parametrize(
     ("file", "text", "complaint"),
     [
@@ -50,6 +56,7 @@ def test_a_sealed_image_has_no_violation(make_image):
         ("root/.ssh/authorized_keys", "", "/root/.ssh/authorized_keys is in the image"),
         ("usr/sbin/policy-rc.d", "", "/usr/sbin/policy-rc.d is in the image"),
         ("etc/apt/apt.conf.d/proxy", 'Acquire::http::Proxy "http://p.example";', "the builder's way to its mirror"),
+        ("etc/apt/sources.list.d/lent.list", "", "/etc/apt/sources.list.d/lent.list is in the image"),
         ("etc/apt/sources.list", "deb http://mirror.example/debian bookworm main\n", "the builder's source"),
     ],
 )
