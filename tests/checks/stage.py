@@ -6,10 +6,10 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from xml.etree import ElementTree
 
 GRACE_SECONDS = 180  # what a command gets to end its lab hosts after it was interrupted
 

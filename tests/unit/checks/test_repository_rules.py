@@ -10,23 +10,8 @@ import yaml
 
 from tests.checks.argument_specs import default_names, specified_options
 from tests.checks.foreign import foreign_words, machine_folders
-from tests.checks.licence import LINE, lacks_licence_line
 from tests.checks.plugin_code import foreign_imports, syntax_error
 from tests.checks.unchanged_tasks import hides_a_change, tasks
-
-
-@pytest.mark.parametrize(
-    ("path", "content", "lacks"),
-    [
-        ("roles/x/tasks/main.yml", f"# {LINE}\n---\n", False),
-        ("roles/x/tasks/main.yml", "---\n", True),
-        ("roles/x/tasks/main.yml", "\n" * 10 + f"# {LINE}\n", True),
-        ("tests/unit/samples/slurm/nodes.txt", "NodeName=a", False),
-        ("galaxy.json", "{}", False),
-    ],
-)
-def test_licence_line(path, content, lacks):
-    assert lacks_licence_line(Path(path), content) is lacks
 
 
 def test_folders_of_a_machine_are_those_that_say_something():

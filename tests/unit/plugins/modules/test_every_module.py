@@ -162,7 +162,6 @@ def test_silent_systems_hold_it_no_longer_than_its_time(world, name):
     assert seconds < case.bound_seconds + START_SECONDS, run.result
 
 
-
 def test_exportfs_that_hangs_is_ended_with_its_children(world, monkeypatch):
     """OneGate's silence keeps the program from being reached above."""
     case = state_export(world)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A gate's program: ended in time, its output shown when it does not pass."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+SHOWN_LINES = 60
+
+
+def output_of(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, timeout_seconds: float = 300
+) -> str:
+    """Standard output and errors of a program that exits 0; AssertionError with its last lines otherwise."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=timeout_seconds,
+        check=False,
+    )
+    last = "\n".join(done.stdout.splitlines()[-SHOWN_LINES:])
+    assert done.returncode == 0, f"{' '.join(argv)} ended with {done.returncode}:\n{last}"
+    return done.stdout
