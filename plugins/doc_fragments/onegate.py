@@ -33,7 +33,7 @@ attributes:
   action_group:
     description: C(module_defaults) for C(group/onehpc.ondemand.onegate) sets these options for all of them at once.
     support: full
-    membership: onehpc.ondemand.onegate
+    membership: [onehpc.ondemand.onegate]
 notes:
   - The virtual machine needs C(TOKEN="YES") in its context.
   - The token never appears in any output.

@@ -13,7 +13,7 @@ SHOWN_LINES = 60
 def output_of(
     argv: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, timeout_seconds: float = 300
 ) -> str:
-    """Standard output and errors of a program that exits 0; AssertionError with its last lines otherwise."""
+    """Standard output and errors of a program that exits 0; otherwise AssertionError with its errors and last lines."""
     done = subprocess.run(
         argv,
         cwd=cwd,
@@ -26,6 +26,12 @@ def output_of(
         timeout=timeout_seconds,
         check=False,
     )
-    last = "\n".join(done.stdout.splitlines()[-SHOWN_LINES:])
-    assert done.returncode == 0, f"{' '.join(argv)} ended with {done.returncode}:\n{last}"
+    assert done.returncode == 0, f"{' '.join(argv)} ended with {done.returncode}:\n{worth_showing(done.stdout)}"
     return done.stdout
+
+
+def worth_showing(output: str) -> str:
+    """The errors that a long output names, and its last lines."""
+    lines = output.splitlines()
+    before = [line for line in lines[:-SHOWN_LINES] if line.startswith(("ERROR", "FAILED"))]
+    return "\n".join([*before, *lines[-SHOWN_LINES:]])

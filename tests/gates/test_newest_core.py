@@ -10,7 +10,7 @@ import pytest
 
 from tests.checks.environment import ROOT, VENV_BIN
 from tests.gates.ansible_test import BOOTSTRAP_SOURCE, SANITY, UNITS, offer_pip, passed_units, sanity_tests
-from tests.gates.command import output_of
+from tests.gates.command import output_of, worth_showing
 from tests.gates.copies import copy_for_ansible_test
 from tests.gates.pip_settings import lend, machine_pip_settings
 from tests.lab.errors import LabError
@@ -39,7 +39,7 @@ def in_debian_13(tmp_path_factory):
             try:
                 run_in_tree(tree, [*environment, "sh", "-c", script], timeout_seconds, log)
             except LabError as error:
-                raise AssertionError(str(error)) from None
+                raise AssertionError(f"{error}\n{worth_showing(log.read_text())}") from None
             return log.read_text()
 
         core = _download_core(tree / "root")
