@@ -2,14 +2,14 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit gates slurm lab service test demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit gates slurm lab service debian13 test demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
 stages := $(python) -m tests.checks.stages
 
 help: ## this text
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: ## Debian packages, .venv and collections, once
 	@tests/setup/install.sh
@@ -34,6 +34,9 @@ lab: setup ## the lab's hosts and the sealed image
 
 service: setup ## the demo's service on real hosts, with its assertions
 	@$(stages) service
+
+debian13: setup ## the same on hosts of Debian 13
+	@$(stages) debian13
 
 test: ## everything; the last line is `N passed, N failed`
 	@tests/setup/install.sh || { echo '0 passed, 1 failed'; exit 1; }

@@ -34,10 +34,11 @@ class Pytest:
 
 @dataclass(frozen=True)
 class Stage:
-    """Commands under one name, run in order, all of them even when one fails."""
+    """Commands under one name, run in order, all of them even when one fails. full: too long for every run."""
 
     name: str
     commands: tuple[Tool | Pytest, ...]
+    full: bool = False
 
 
 @dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the stages: `python -m tests.checks.stages [STAGE ...]` from anywhere; without names all of them.
+"""Run the stages: `python -m tests.checks.stages [STAGE ...]` from anywhere; without names all but the full ones.
 
 The last line is `N passed, N failed`; the exit code is 0 only when something passed and nothing failed.
 """
@@ -18,8 +18,10 @@ from tests.checks.repository import shell_scripts
 from tests.checks.stage import Count, Pytest, Stage, Tool, run_stage
 
 FLOORS = ROOT / "tests" / "floors.yml"
-LAB_TESTS = ("tests/integration/test_image.py", "tests/integration/test_lab.py")
-SERVICE_TESTS = "tests/integration/test_service.py"
+IMAGE_TESTS = "tests/integration/test_image.py"
+LAB_TESTS = "tests/integration/test_lab.py"
+SERVICE_TESTS = tuple(f"tests/integration/test_{what}.py" for what in ("release", "secrets", "service"))
+ON_DEBIAN13 = ("-v", "--capture=no", "--release=trixie", IMAGE_TESTS, *SERVICE_TESTS)
 
 
 def stages() -> list[Stage]:
@@ -38,8 +40,9 @@ def stages() -> list[Stage]:
         Stage("unit", (Pytest("unit", ("-q", "tests/unit"), timeout_seconds=900),)),
         Stage("gates", (Pytest("gates", ("-q", "--durations=8", "tests/gates"), timeout_seconds=1800),)),
         Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
-        Stage("lab", (Pytest("lab", ("-q", *LAB_TESTS), timeout_seconds=1500),)),
-        Stage("service", (Pytest("service", ("-v", "--capture=no", SERVICE_TESTS), timeout_seconds=3000),)),
+        Stage("lab", (Pytest("lab", ("-q", IMAGE_TESTS, LAB_TESTS), timeout_seconds=1500),)),
+        Stage("service", (Pytest("service", ("-v", "--capture=no", *SERVICE_TESTS), timeout_seconds=3000),)),
+        Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),), full=True),
     ]
 
 
@@ -78,8 +81,8 @@ def main(arguments: list[str]) -> int:
     """Command line."""
     known = {stage.name: stage for stage in stages()}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
-    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; all without")
-    names = parser.parse_args(arguments).stage or list(known)
+    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without, all but the full ones")
+    names = parser.parse_args(arguments).stage or [name for name, stage in known.items() if not stage.full]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no stage {', '.join(unknown)}; there are {', '.join(known)}")
     # Being told to end is an interrupt, so that a running stage still takes its hosts down.

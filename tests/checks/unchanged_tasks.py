@@ -27,6 +27,7 @@ READS = (
     "scontrol --oneliner show",
     "showmount",
     "sinfo",
+    "slurmctld -V",
     "slurmd -C",
     "slurmd -V",
     "squeue",

@@ -71,6 +71,7 @@ MASKED_GENERATORS = (
     "systemd-hibernate-resume-generator",
     "systemd-integritysetup-generator",
     "systemd-rc-local-generator",
+    "systemd-ssh-generator",
     "systemd-system-update-generator",
     "systemd-veritysetup-generator",
 )

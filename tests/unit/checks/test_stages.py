@@ -40,6 +40,15 @@ def test_the_last_line_counts_and_the_exit_code_says_the_same(capfd, chosen, flo
     assert capfd.readouterr().out.splitlines()[-1] == closing
 
 
+def test_a_full_stage_runs_only_when_it_is_named(monkeypatch, capfd):
+    monkeypatch.setattr(stages, "stages", lambda: [PASSES, Stage("long", PASSES.commands, full=True)])
+    monkeypatch.setattr(stages, "read_floors", lambda path: {"good": 1, "long": 1})
+    stages.main([])
+    assert "== long" not in capfd.readouterr().out
+    stages.main(["long"])
+    assert "== long" in capfd.readouterr().out
+
+
 def test_an_unknown_stage_is_named(capsys):
     with pytest.raises(SystemExit):
         stages.main(["nonsense"])
