@@ -9,8 +9,8 @@ from pathlib import Path
 SHELL_SHEBANGS = ("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash", "#!/usr/bin/env sh")
 
 
-def files(root: Path) -> list[Path]:
-    """Tracked files and new ones that are not ignored, relative to `root`, sorted; symlinks are left out."""
+def files(root: Path, with_symlinks: bool = False) -> list[Path]:
+    """Tracked files and new ones that are not ignored, relative to `root`, sorted."""
     listing = subprocess.run(
         ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
         cwd=root,
@@ -20,7 +20,7 @@ def files(root: Path) -> list[Path]:
         timeout=60,
     ).stdout
     paths = sorted(Path(name) for name in set(listing.split("\0")) if name)
-    return [path for path in paths if (root / path).is_file() and not (root / path).is_symlink()]
+    return [path for path in paths if (root / path).is_file() and (with_symlinks or not (root / path).is_symlink())]
 
 
 def text(path: Path) -> str | None:

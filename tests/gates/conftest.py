@@ -40,7 +40,7 @@ def passed(request):
 def checkout(tmp_path_factory):
     """A clean copy of this checkout, without what git ignores."""
     target = tmp_path_factory.mktemp("checkout") / "ondemand"
-    copy_files(ROOT, files(ROOT), target)
+    copy_files(ROOT, files(ROOT, with_symlinks=True), target)
     return target
 
 

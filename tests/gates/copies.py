@@ -27,7 +27,7 @@ def copy_files(source: Path, names: Iterable[Path], target: Path) -> None:
     """Copies files (relative to source) with their modes; target is made."""
     for name in names:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / name, target / name)
+        shutil.copy(source / name, target / name, follow_symlinks=False)
 
 
 def copy_for_ansible_test(root: Path, collections: Path) -> Path:
