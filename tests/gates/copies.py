@@ -16,7 +16,6 @@ ANSIBLE_TEST_PATHS = (
     "tests/conftest.py",
     "tests/checks/__init__.py",
     "tests/checks/environment.py",
-    "tests/sanity",
     "tests/unit/plugins",
     "tests/unit/requirements.txt",
     "tests/unit/samples",
