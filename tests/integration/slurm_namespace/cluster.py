@@ -183,7 +183,9 @@ class SlurmCluster:
         pid = self.run(host, "cat", f"/run/{daemon}.pid").stdout.strip()
         self.run(host, "kill", pid)
         # Nobody in the host reaps it: as a zombie it has no program any more.
-        self.wait_for(f"{daemon} to end", lambda: self.run(host, "readlink", f"/proc/{pid}/exe", check=False).returncode)
+        self.wait_for(
+            f"{daemon} to end", lambda: self.run(host, "readlink", f"/proc/{pid}/exe", check=False).returncode
+        )
 
     def kill_host(self, name: str) -> None:
         """Take a host's power away."""
