@@ -10,6 +10,7 @@ import yaml
 
 # First words of commands that only read. A longer entry allows less: `systemctl is-active`, not `systemctl`.
 READS = (
+    "awk /^JobId=[0-9]+",
     "cat",
     "chronyc tracking",
     "chronyc waitsync",
@@ -21,6 +22,7 @@ READS = (
     "getent",
     "nproc",
     "rpcinfo",
+    "sacctmgr --noheader --parsable2 show",
     "scontrol ping",
     "scontrol show",
     "scontrol -o show",
@@ -39,6 +41,7 @@ READS = (
     "systemd-analyze verify",
     "test",
     "timedatectl show",
+    "timeout {{ portal_slurmdbd_wait_seconds }} sh -c until sacctmgr --noheader --parsable2 show",
     "timeout 20 unshare --mount mount",  # gone with its own mount namespace
     "visudo --check",
 )

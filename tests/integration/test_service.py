@@ -6,9 +6,13 @@ what holds with one worker, the demo's story, the pool with its only worker lost
 
 from __future__ import annotations
 
+import collections
+import re
+
 import pytest
 
 from tests.opennebula.states import VmState
+from tests.service.accounting import completed, wait_accounted
 from tests.service.claims import CLAIMS
 from tests.service.cluster import node_name
 from tests.service.first_boot import changed_tasks, recap, run_again
@@ -56,6 +60,32 @@ def test_a_job_over_its_memory_is_killed_and_one_within_is_not(service):
     states = service.progress.wait_for("two jobs that take 300 MiB to end", ended, timeout_seconds=120)
     assert states == ["OUT_OF_MEMORY", "COMPLETED"]
     assert cluster.read_home("within.out").strip() == str(300 * 1024 * 1024)
+
+
+def test_200_jobs_are_on_record_though_slurmdbd_was_away(service):
+    # One task at a time is what the worker can take, and tasks that wait for this do not make the pool grow.
+    options = ("--array=0-199%1", "--mem=50", "--time=1", "--output=/dev/null")
+    service.cluster.submit("many", "#!/bin/sh\nexit $(($SLURM_ARRAY_TASK_ID % 10 == 9))\n", *options)
+    run, progress = service.run_on_portal, service.progress
+
+    def wait_ended(number):
+        def ended():
+            jobs = completed(run, "many")
+            if len(jobs) < number:
+                raise NotYet(f"{len(jobs)} have")
+            return jobs
+
+        return progress.wait_for(f"{number} of 200 jobs to end", ended, timeout_seconds=420)
+
+    wait_ended(60)
+    run("systemctl stop slurmdbd")
+    wait_ended(120)
+    assert run("sacct", check=False).returncode == 1
+    assert int(re.search(r"DBD Agent queue size: (\d+)", run("sdiag").stdout).group(1)) > 60
+    run("systemctl start slurmdbd")
+    jobs = wait_ended(200)
+    assert collections.Counter(jobs.values()) == {"COMPLETED": 180, "FAILED": 20}
+    wait_accounted(run, progress, jobs)
 
 
 def test_root_of_a_worker_cannot_look_into_a_private_home(service):
@@ -179,20 +209,32 @@ def test_first_boot_once_more_changes_nothing_on_a_worker(service):
 
 
 def test_no_job_was_lost(service):
-    states = {job["JobName"]: job["JobState"] for job in service.cluster.jobs()}
+    jobs = [job for job in service.cluster.jobs() if job["JobName"] != "many"]  # whose every tenth fails by design
+    states = {job["JobName"]: job["JobState"] for job in jobs}
     assert states.pop("over", "OUT_OF_MEMORY") == "OUT_OF_MEMORY"
     assert set(states.values()) == {"COMPLETED"}
 
 
-def test_each_job_is_recorded_on_the_state_export(service):
-    log = service.run(service.single("storage"), "cat /export/slurm/jobcomp/jobcomp.log").stdout
-    for name in ("over", "within", "first", "second", "early"):
-        assert f" Name={name} " in log
+def test_each_job_is_on_record_on_the_state_export_and_in_the_database(service):
+    run = service.run_on_portal
+    states = {name: completed(run, name) for name in ("over", "within", "first", "second", "early")}
+    assert [list(of_name.values()) for of_name in states.values()] == [["OUT_OF_MEMORY"], *[["COMPLETED"]] * 4]
+    wait_accounted(
+        run, service.progress, {job_id: state for of_name in states.values() for job_id, state in of_name.items()}
+    )
 
 
-def test_the_node_of_a_worker_that_lost_its_power_is_deleted(service):
-    worker = service.single("worker")
+def test_the_user_was_registered_under_the_default_account(service):
+    job_id = next(iter(completed(service.run_on_portal, "early")))
+    listed = service.cluster.as_user(f"sacct -X -n -P -j {job_id} -o User,Account,State").stdout
+    assert listed == "alice|users|COMPLETED\n"
+
+
+def test_a_worker_that_loses_its_power_takes_its_job_and_its_node_along(service):
+    cluster, worker = service.cluster, service.single("worker")
     name = node_name(worker)
+    job_id = cluster.submit("doomed", "#!/bin/sh\nsleep 3600\n", "--mem=100", "--requeue")
+    cluster.wait_job(job_id, "RUNNING", 60)
     service.client.terminate(worker, hard=True)
 
     def is_gone():
@@ -203,6 +245,9 @@ def test_the_node_of_a_worker_that_lost_its_power_is_deleted(service):
 
     # Its guest could not take it along: the portal's tick does, from two readings, once slurmctld has lost contact.
     service.progress.wait_for(f"node {name} to be deleted", is_gone, timeout_seconds=300)
+    job = cluster.wait_job(job_id, "NODE_FAIL", 60)
+    assert (job["Restarts"], job["NodeList"]) == ("0", name)
+    wait_accounted(service.run_on_portal, service.progress, {job_id: "NODE_FAIL"})
 
 
 def assert_nothing_changes(service, role):

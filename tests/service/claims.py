@@ -144,6 +144,15 @@ def no_job_failed_or_moved(story: Story) -> Claim:
     return Claim("no job failed or moved", len(good) >= 2 and all(good), ", ".join(lines))
 
 
+def each_job_is_accounted(story: Story) -> Claim:
+    """The accounting database has each of slurmctld's records, in the same state."""
+    expected = {int(job["JobId"]): job["JobState"] for job in story.all_jobs}
+    lines = [f"job {job_id} {state}" for job_id, state in sorted(story.accounted.items())]
+    return Claim(
+        "each job is in the accounting database", bool(expected) and story.accounted == expected, ", ".join(lines)
+    )
+
+
 CLAIMS: tuple[Callable[[Story], Claim], ...] = (
     second_job_waited,
     pool_grew_for_it,
@@ -154,6 +163,7 @@ CLAIMS: tuple[Callable[[Story], Claim], ...] = (
     node_was_deleted,
     second_job_kept_running,
     no_job_failed_or_moved,
+    each_job_is_accounted,
 )
 
 

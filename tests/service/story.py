@@ -29,4 +29,5 @@ class Story:
     nodes_after_removal: list[str] = field(default_factory=list)
     node_gone_time: float = 0.0
     all_jobs: list[dict[str, str]] = field(default_factory=list)
+    accounted: dict[int, str] = field(default_factory=dict)  # job id -> state in the accounting database
     events: list[dict] = field(default_factory=list)

@@ -7,6 +7,7 @@ A job ends when its control file says so, so the story waits on conditions and n
 from __future__ import annotations
 
 from tests.opennebula.states import VmState
+from tests.service.accounting import accounted, wait_accounted
 from tests.service.cluster import node_name
 from tests.service.progress import NotYet
 from tests.service.service import Service
@@ -40,7 +41,9 @@ class Teller:
         self._let_a_job_wait_for_a_second_worker()
         self._let_the_oldest_worker_go()
         self._end_the_second_job()
-        self.story.all_jobs = self.cluster.jobs()
+        first = int(self.story.first_job["JobId"])
+        self.story.all_jobs = [job for job in self.cluster.jobs() if int(job["JobId"]) >= first]
+        self._read_accounting()
         self.story.events = self.service.client.events()
         return self.story
 
@@ -93,6 +96,12 @@ class Teller:
         self._end("second")
         story.second_job = self.cluster.wait_job(int(story.second_job_started["JobId"]), "COMPLETED", 60)
         story.job_output["second"] = self.cluster.read_home("second.out")
+
+    def _read_accounting(self) -> None:
+        run = self.service.run_on_portal
+        expected = {int(job["JobId"]): job["JobState"] for job in self.story.all_jobs}
+        wait_accounted(run, self.progress, expected)
+        self.story.accounted = accounted(run, expected)
 
     # -- readings -------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import secrets
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,10 +80,22 @@ class Host:
 
 
 class SlurmCluster:
-    """A controller and dynamic nodes. Use it as a context manager."""
+    """A controller and dynamic nodes. Use it as a context manager.
 
-    def __init__(self, run_dir: Path, max_node_count: int = 16, slurmd_timeout_seconds: int = 30):
+    extra_conf: lines added to slurm.conf. before_controller: called with the cluster when the controller's host has
+    munge and slurmctld has not been started yet.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        max_node_count: int = 16,
+        slurmd_timeout_seconds: int = 30,
+        extra_conf: str = "",
+        before_controller: Callable[[SlurmCluster], None] = lambda _cluster: None,
+    ):
         self.run_dir = run_dir
+        self._before_controller = before_controller
         self.hosts: dict[str, Host] = {}
         (run_dir / "etc").mkdir(mode=0o755)
         (run_dir / "munge").mkdir(mode=0o700)
@@ -93,6 +106,7 @@ class SlurmCluster:
                 max_node_count=max_node_count,
                 slurmd_timeout_seconds=slurmd_timeout_seconds,
             )
+            + extra_conf
         )
         # 22.05 refuses to start where it finds no cgroup file system, unless the version is named.
         (run_dir / "etc" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
@@ -108,6 +122,7 @@ class SlurmCluster:
             self._ip(CONTROLLER, "addr", "add", f"{CONTROLLER_ADDRESS}/24", "dev", "bridge")
             self._ip(CONTROLLER, "link", "set", "bridge", "up")
             self._start_munge(CONTROLLER)
+            self._before_controller(self)
             self.start_controller()
         except BaseException:
             self.stop()
@@ -126,8 +141,7 @@ class SlurmCluster:
 
     def stop_controller(self) -> None:
         """Stop slurmctld and wait until it is gone."""
-        self.run(CONTROLLER, "scontrol", "shutdown", "slurmctld")
-        self.wait_for("slurmctld to end", lambda: self.run(CONTROLLER, "scontrol", "ping", check=False).returncode != 0)
+        self.stop_daemon(CONTROLLER, "slurmctld")
 
     def add_worker(self, name: str, cpus: int = 2, memory_mib: int = 1000, features: str = "worker") -> Host:
         """Start a host whose slurmd registers by itself as a dynamic node, and wait until it is idle."""
@@ -162,8 +176,16 @@ class SlurmCluster:
 
     def stop_slurmd(self, name: str) -> None:
         """Stop slurmd on a host and wait until it is gone."""
-        self.run(name, "sh", "-c", "kill $(cat /run/slurmd.pid)")
-        self.wait_for("slurmd to end", lambda: self.run(name, "test", "-e", "/run/slurmd.pid", check=False).returncode)
+        self.stop_daemon(name, "slurmd")
+
+    def stop_daemon(self, host: str, daemon: str) -> None:
+        """Stop one of Slurm's daemons on a host and wait until it has ended: it saves its state on the way."""
+        pid = self.run(host, "cat", f"/run/{daemon}.pid").stdout.strip()
+        self.run(host, "kill", pid)
+        # Nobody in the host reaps it: as a zombie it has no program any more.
+        self.wait_for(
+            f"{daemon} to end", lambda: self.run(host, "readlink", f"/proc/{pid}/exe", check=False).returncode
+        )
 
     def kill_host(self, name: str) -> None:
         """Take a host's power away."""

@@ -35,7 +35,7 @@ remote_tmp = /tmp/.ansible
 callback_result_format = yaml
 """
 # Collections that an image has besides this one; a site gets them from Galaxy.
-NEEDED_COLLECTIONS = ("ansible/posix",)
+NEEDED_COLLECTIONS = ("ansible/posix", "community/mysql")
 PACKAGES_SECONDS = 1500
 INSTALL_SECONDS = 600
 

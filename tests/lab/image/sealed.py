@@ -19,6 +19,7 @@ FORBIDDEN_FILES = (
     "root/.ssh/authorized_keys",
     "usr/sbin/policy-rc.d",
     "var/lib/dbus/machine-id",
+    "var/lib/mysql",
     "var/lib/systemd/random-seed",
     SETTINGS_FILE,
 )

@@ -78,6 +78,7 @@ def good_story() -> Story:
         nodes_after_removal=["ood-worker-3"],
         node_gone_time=T + 440.25,
         all_jobs=[first, ended],
+        accounted={1: "COMPLETED", 2: "COMPLETED"},
         events=events,
     )
 
@@ -144,6 +145,11 @@ SPOILERS = {
         lambda s: s.all_jobs[1].update(JobState="NODE_FAIL"),
         lambda s: s.all_jobs[1].update(ExitCode="1:0"),
         lambda s: s.all_jobs.pop(),
+    ],
+    claims.each_job_is_accounted: [
+        lambda s: s.accounted.pop(2),
+        lambda s: s.accounted.update({2: "RUNNING"}),
+        lambda s: (s.accounted.clear(), s.all_jobs.clear()),
     ],
 }
 

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Accounting with a real slurmdbd and MariaDB. The tests build on each other: the last lose the state."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.checks.environment import tool_environment
+from tests.integration.slurm_namespace import accounting
+from tests.integration.slurm_namespace.accounting import JOBCOMP_LOG, STATE, accounted, sql
+from tests.integration.slurm_namespace.cluster import CONTROLLER, PROGRAMS, SlurmCluster
+
+FIRST_JOB_ID = f"{STATE}/first_job_id"
+JOB_TABLE = "slurm_acct_db.ood_job_table"
+PLAYBOOK = """\
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.import_role:
+        name: onehpc.ondemand.portal
+        tasks_from: first_job_id
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A controller with accounting and one worker, w1."""
+    missing = [program for program in (*PROGRAMS, *accounting.PROGRAMS) if shutil.which(program) is None]
+    assert not missing, f"not installed: {', '.join(missing)}"
+    with SlurmCluster(
+        tmp_path_factory.mktemp("cluster"),
+        slurmd_timeout_seconds=10,
+        extra_conf=accounting.SLURM_CONF,
+        before_controller=accounting.start_accounting,
+    ) as running:
+        running.add_worker("w1")
+        yield running
+
+
+@pytest.fixture
+def find_first_job_id(cluster, tmp_path):
+    """Runs the portal role's tasks on the controller's host; returns the id that is remembered then and the recap."""
+    (tmp_path / "playbook.yml").write_text(PLAYBOOK)
+    (tmp_path / "ansible.cfg").write_text("[defaults]\nlocalhost_warning = false\n")
+
+    def run(*options):
+        argv = [*cluster.command_prefix(CONTROLLER), sys.executable, "-m", "ansible", "playbook"]
+        argv += ["-e", "ansible_python_interpreter=/usr/bin/python3", "-e", f"portal_state_mount={STATE}", *options]
+        done = subprocess.run(
+            [*argv, str(tmp_path / "playbook.yml")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**tool_environment(), "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg")},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return cluster.run(CONTROLLER, "cat", FIRST_JOB_ID, check=False).stdout.strip(), done.stdout
+
+    return run
+
+
+def as_nobody(cluster, *argv):
+    return cluster.run(CONTROLLER, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *argv).stdout
+
+
+def test_a_user_nobody_registered_runs_jobs_and_finds_them(cluster):
+    job = int(as_nobody(cluster, "sbatch", "--parsable", "-D", "/", "-o", "/dev/null", "--wrap", "true"))
+    cluster.wait_for("the job to be on record", lambda: accounted(cluster, job) == {job: "COMPLETED"})
+    listing = ("sacct", "-X", "-n", "-P", "-o", "JobIDRaw,State")
+    # sacct's window ends now and leaves out what happened this very second.
+    cluster.wait_for("the user to see it", lambda: as_nobody(cluster, *listing) == f"{job}|COMPLETED\n")
+
+
+def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
+    cluster.stop_daemon(CONTROLLER, "slurmdbd")
+    good, bad = cluster.submit(script="true"), cluster.submit(script="false")
+    cluster.wait_for(
+        "the jobs to end", lambda: {cluster.job_state(good), cluster.job_state(bad)} <= {"COMPLETED", "FAILED"}
+    )
+    cluster.stop_controller()
+    cluster.start_controller()  # with state it needs no slurmdbd
+    later = cluster.submit(script="true")
+    cluster.wait_for("the later job to end", lambda: cluster.job_state(later) == "COMPLETED")
+    accounting.start_slurmdbd(cluster)
+    expected = {good: "COMPLETED", bad: "FAILED", later: "COMPLETED"}
+    cluster.wait_for("all to be on record", lambda: accounted(cluster, *expected) == expected)
+
+
+def test_a_job_that_asks_to_be_requeued_is_told_that_it_is_not(cluster):
+    told = cluster.run(CONTROLLER, "sbatch", "--requeue", "-o", "/dev/null", "--wrap", "true").stderr
+    assert "a job is never moved to another node here: --requeue has no effect" in told
+    job = cluster.submit("--requeue", "--begin=now+1hour")
+    cluster.run(CONTROLLER, "scontrol", "update", f"jobid={job}", "requeue=1")
+    assert " Requeue=0 " in cluster.run(CONTROLLER, "scontrol", "-o", "show", "job", str(job)).stdout
+    cluster.run(CONTROLLER, "scancel", str(job))
+
+
+def test_a_job_of_a_worker_that_is_gone_has_failed_and_is_not_moved(cluster):
+    job = cluster.submit("--requeue")
+    cluster.wait_for("the job to run", lambda: cluster.job_state(job) == "RUNNING")
+    cluster.add_worker("w2")
+    cluster.kill_host("w1")
+    cluster.wait_for("the job to end", lambda: cluster.job_state(job) == "NODE_FAIL", timeout_seconds=120)
+    cluster.wait_for("that to be on record", lambda: accounted(cluster, job) == {job: "NODE_FAIL"})
+    assert cluster.run(CONTROLLER, "squeue", "-h", "-t", "PD,R", "-j", str(job)).stdout == ""
+
+
+def test_a_controller_with_state_needs_no_first_id(find_first_job_id):
+    assert find_first_job_id()[0] == ""
+
+
+def test_a_controller_that_lost_its_state_goes_on_above_every_id_on_record(cluster, find_first_job_id):
+    forged = "x\nJobId=99999999 UserId=mallory(1) "
+    last = cluster.submit(name=forged, script="true")
+    cluster.wait_for("the last job to be on record", lambda: accounted(cluster, last) == {last: "COMPLETED"})
+    cluster.wait_for("its line", lambda: f"JobId={last} " in cluster.run(CONTROLLER, "cat", JOBCOMP_LOG).stdout)
+    cluster.stop_controller()
+    cluster.run(CONTROLLER, "sh", "-c", f"rm -r {STATE}/slurmctld/*")
+
+    found, recap = find_first_job_id()
+    assert (found, changed(recap)) == ("1001", 1)
+    found, recap = find_first_job_id()
+    assert (found, changed(recap)) == ("1001", 0)
+
+    with (cluster.run_dir / "etc/slurm.conf").open("a") as conf:
+        conf.write(f"FirstJobId={found}\n")
+    cluster.start_controller()
+    assert cluster.submit() == 1001
+
+
+def test_each_of_the_two_records_counts(cluster, find_first_job_id):
+    cluster.stop_controller()
+    cluster.run(CONTROLLER, "sh", "-c", f"rm -r {STATE}/slurmctld/*; mv {JOBCOMP_LOG} {STATE}/moved")
+    sql(cluster, f"UPDATE {JOB_TABLE} SET id_job = 4321 ORDER BY id_job DESC LIMIT 1")
+    assert find_first_job_id()[0] == "5001"
+    sql(cluster, f"DELETE FROM {JOB_TABLE}")
+    assert find_first_job_id()[0] == "1"
+    cluster.run(CONTROLLER, "mv", f"{STATE}/moved", JOBCOMP_LOG)
+    assert find_first_job_id()[0] == "1001"
+
+
+def test_a_cluster_that_is_new_to_the_database_starts_from_the_completion_log(cluster, find_first_job_id):
+    cluster.run(CONTROLLER, "rm", FIRST_JOB_ID)
+    assert find_first_job_id("-e", '{"portal_slurm_conf": {"ClusterName": "other"}}')[0] == "1001"
+
+
+def changed(recap):
+    return int(re.search(r"changed=(\d+)", recap).group(1))
