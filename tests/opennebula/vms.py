@@ -349,7 +349,7 @@ class VmPool:
             raise self._wrong_state(vm, "hold")
         self._set_state(vm, VmState.HOLD, LcmState.LCM_INIT)
 
-    def poweroff(self, vm: VirtualMachine, hard: bool = False) -> None:
+    def power_off(self, vm: VirtualMachine, hard: bool = False) -> None:
         """Power a VM off and keep it.
 
         :raises VmError: when it does not run.
