@@ -12,7 +12,6 @@ import pytest
 from tests.opennebula.states import RoleState, ServiceState, VmState
 from tests.unit.opennebula.scenario import GROW, NETWORKS, Scenario, service_template
 
-
 NO_RIGHT = "[one.document.chown] User [2] : Not authorized to perform ADMIN DOCUMENT [1]."
 
 

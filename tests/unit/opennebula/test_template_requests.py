@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.opennebula.old_templates import contents, converted, is_old
-from tests.unit.opennebula.scenario import NETWORKS, Scenario, service_template
+from tests.unit.opennebula.scenario import Scenario, service_template
 
 ROLE = {"name": "w", "type": "vm", "template_id": 0, "cardinality": 1}
 
