@@ -145,6 +145,10 @@ class Client:
         """Events with ``seq`` above ``since``: seq time kind vm service role text."""
         return self._control("GET", f"/control/events?since={since}")
 
+    def configure_onegate(self, **settings: Any) -> None:
+        """Change members of :class:`tests.opennebula.onegate_settings.OneGateSettings`; others stay."""
+        self._control("PATCH", "/control/onegate", settings)
+
     # --- faults ---
 
     def set_fault(self, server: str, kind: str, **more: Any) -> int:

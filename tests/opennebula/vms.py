@@ -209,6 +209,9 @@ class VmPool:
                 nic = {
                     "AR_ID": "0",
                     "BRIDGE": network.bridge,
+                    "BRIDGE_TYPE": "linux",
+                    "CLUSTER_ID": "0",
+                    **({"GATEWAY": network.gateway} if network.gateway else {}),
                     "IP": address,
                     "MAC": mac_of(address),
                     "NAME": wanted.get("NAME") or f"NIC{index}",
@@ -217,6 +220,7 @@ class VmPool:
                     "NIC_ID": str(index),
                     "SECURITY_GROUPS": "0",
                     "TARGET": f"one-{vm_id}-{index}",
+                    "VN_MAD": "dummy",
                 }
                 nics.append(nic)
                 interfaces.append((nic, network))
@@ -237,18 +241,24 @@ class VmPool:
 
     # --- updates ---
 
-    def update(self, vm: VirtualMachine, body: str) -> None:
-        """Merge an update of OneGate into the USER_TEMPLATE.
+    def update(self, vm: VirtualMachine, text: str) -> None:
+        """Merge the attributes of a template into the USER_TEMPLATE.
 
-        :raises user_template.RestrictedAttribute: and
         :raises user_template.CoreRefused: when nothing of it is stored.
         """
-        text = user_template.text_for_core(body)
         attributes = user_template.parse_update(text)
+        self._store(vm, user_template.merge(vm.user_template, attributes), text)
+
+    def replace_attributes(self, vm: VirtualMachine, attributes: dict[str, list[Value]]) -> None:
+        """Let the USER_TEMPLATE be these attributes and no others."""
+        self._store(vm, attributes, user_template.as_text(attributes))
+
+    def _store(self, vm: VirtualMachine, attributes: dict[str, list[Value]], text: str) -> None:
         before = vm.user_template
-        vm.user_template = user_template.merge(before, attributes)
-        for name in dict.fromkeys(name for name, _ in attributes):
-            self._note_update(vm, name, before.get(name))
+        vm.user_template = attributes
+        for name in dict.fromkeys([*attributes, *before]):
+            if attributes.get(name) != before.get(name):
+                self._note_update(vm, name, before.get(name))
         for listener in list(self._update_listeners):
             listener(vm, text)
         self._clock.changed.notify_all()
@@ -268,7 +278,10 @@ class VmPool:
         if vm.state != VmState.PENDING:
             return
         self._set_state(vm, VmState.ACTIVE, LcmState.PROLOG)
-        self._set_state(vm, VmState.ACTIVE, LcmState.BOOT)
+        self._boot(vm, LcmState.BOOT)
+
+    def _boot(self, vm: VirtualMachine, booting: LcmState) -> None:
+        self._set_state(vm, VmState.ACTIVE, booting)
         guest = Guest(
             name=vm.host_name,
             vm_id=vm.id,
@@ -278,7 +291,7 @@ class VmPool:
         )
 
         def booted(_: Any, error: BaseException | None) -> None:
-            if not vm.is_in(VmState.ACTIVE, LcmState.BOOT):
+            if not vm.is_in(VmState.ACTIVE, booting):
                 # it was terminated meanwhile, possibly before the guest had power
                 self._destroy_then(vm, lambda: None)
             elif error is not None:
@@ -289,6 +302,75 @@ class VmPool:
 
         self._clock.background(lambda: self._hypervisor.deploy(guest), booted)
 
+    def hold(self, vm: VirtualMachine) -> None:
+        """Keep a VM from the scheduler.
+
+        :raises VmError: unless it waits for it.
+        """
+        self._require(vm, "hold", vm.state == VmState.PENDING)
+        self._set_state(vm, VmState.HOLD, LcmState.LCM_INIT)
+
+    def release(self, vm: VirtualMachine) -> None:
+        """Let the scheduler have a held VM.
+
+        :raises VmError: when it is not held.
+        """
+        self._require(vm, "release", vm.state == VmState.HOLD)
+        self._set_state(vm, VmState.PENDING, LcmState.LCM_INIT)
+        self._clock.call_later(self._settings.scheduler_seconds, lambda: self._schedule(vm))
+
+    def rename(self, vm: VirtualMachine, name: str) -> None:
+        """:raises VmError: for an empty name."""
+        if not name:
+            raise VmError("[one.vm.rename] Invalid NAME, it cannot be empty.")
+        vm.name = name
+
+    def resume(self, vm: VirtualMachine) -> None:
+        """Start a VM that is powered off.
+
+        :raises VmError: when it is not.
+        """
+        self._require(vm, "resume", vm.state == VmState.POWEROFF)
+        self._boot(vm, LcmState.BOOT_POWEROFF)
+
+    def power_off(self, vm: VirtualMachine, hard: bool = False) -> None:
+        """Power a VM off, cleanly or at once, so that it can be resumed. One that does not obey keeps running.
+
+        :raises VmError: unless it runs.
+        """
+        self._require(vm, "poweroff", vm.lcm_state in (LcmState.RUNNING, LcmState.UNKNOWN))
+        self._set_state(vm, VmState.ACTIVE, LcmState.SHUTDOWN_POWEROFF)
+        limit_seconds = self._settings.shutdown_timeout_seconds
+
+        def take_power() -> None:
+            if hard:
+                self._hypervisor.destroy(vm.host_name)
+            else:
+                self._hypervisor.shutdown(vm.host_name, limit_seconds)
+
+        self._clock.background(take_power, lambda *_: self._await_poweroff(vm, self._clock.now() + limit_seconds))
+
+    def _await_poweroff(self, vm: VirtualMachine, limit: float) -> None:
+        def looked(running: Any, error: BaseException | None) -> None:
+            if not vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN_POWEROFF):
+                return
+            if error is None and not running:
+                self._set_state(vm, VmState.POWEROFF, LcmState.LCM_INIT)
+            elif self._clock.now() >= limit:
+                self._set_state(vm, VmState.ACTIVE, LcmState.RUNNING, "it did not power off")
+                self._watch_power()
+            else:
+                self._clock.call_later(self._settings.power_poll_seconds, lambda: self._await_poweroff(vm, limit))
+
+        self._clock.background(lambda: self._hypervisor.is_running(vm.host_name), looked)
+
+    def _require(self, vm: VirtualMachine, action: str, fits: bool) -> None:
+        if not fits:
+            raise VmError(
+                f"[one.vm.action] Error performing action {action} on virtual machine [{vm.id}]: "
+                f"wrong state {vm.state.name}, {vm.lcm_state.name}"
+            )
+
     def terminate(self, vm: VirtualMachine, hard: bool = False) -> None:
         """End a VM: cleanly by asking its guest to power off (by force when the time is over), or at once.
 
@@ -297,7 +379,7 @@ class VmPool:
         if vm.state == VmState.DONE or vm.is_in(VmState.ACTIVE, LcmState.EPILOG):
             raise VmError(f"[one.vm.action] Error performing action on virtual machine [{vm.id}]: it is ending or done")
         self._event(vm, "VM_TERMINATE", "terminate-hard" if hard else "terminate")
-        if vm.state == VmState.PENDING:
+        if vm.state in (VmState.PENDING, VmState.HOLD):
             self._finish(vm)
         elif vm.state == VmState.POWEROFF or vm.lcm_state in FAILURE_LCM_STATES:
             self._end_by_force(vm)
