@@ -73,6 +73,8 @@ def _handler(answer: Answer, label: str) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Type", response.content_type)
                 self.send_header("X-Content-Type-Options", "nosniff")
                 self.send_header("Content-Length", str(len(payload)))
+            if self.close_connection:
+                self.send_header("Connection", "close")
             self.end_headers()
             if response.delivery is Delivery.CUT_SHORT:
                 self.close_connection = True
