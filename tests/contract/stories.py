@@ -60,7 +60,7 @@ def _grow(world: World, number: int) -> None:
     world.until_state(ServiceState.RUNNING)
     role = world.service.role(world.names("worker"))
     assert role is not None
-    world.cloud.oneflow.scale(world.service, role["name"], role["cardinality"] + 1)
+    world.cloud.oneflow.scale(world.service.id, role["name"], role["cardinality"] + 1)
     world.until_vm_runs(number)
     world.publish(number, "READY=YES")
     world.until_state(ServiceState.RUNNING)

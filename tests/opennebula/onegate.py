@@ -15,7 +15,7 @@ from typing import Any
 from tests.opennebula import onegate_actions, onegate_answers, onegate_errors, onegate_updates
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.messages import Request, Response, compact_json
-from tests.opennebula.oneflow import NoSuchDocument
+from tests.opennebula.oneflow_errors import NoSuchDocument
 from tests.opennebula.onegate_errors import Halt
 from tests.opennebula.onegate_updates import leading_integer
 from tests.opennebula.vm_documents import complete

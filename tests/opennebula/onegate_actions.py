@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.messages import Request, Response
-from tests.opennebula.oneflow import OneFlowError
+from tests.opennebula.oneflow_errors import OneFlowError
 from tests.opennebula.onegate_errors import Halt, crashed, failed
 from tests.opennebula.vms import VirtualMachine, VmError
 
@@ -73,7 +73,7 @@ def _perform(cloud: Cloud, vm: VirtualMachine, name: Any, params: Any) -> bool:
     elif name == "delete":
         cloud.vms.terminate(vm, hard=True)
     elif name == "poweroff":
-        cloud.vms.power_off(vm, hard=bool(params))
+        cloud.vms.poweroff(vm, hard=bool(params))
     elif name == "resume":
         cloud.vms.resume(vm)
     elif name == "hold":
@@ -102,7 +102,7 @@ def change_cardinality(cloud: Cloud, service_id: int, role_name: str, request: R
     if not isinstance(cardinality, int) or isinstance(cardinality, bool):
         raise refusal
     try:
-        cloud.oneflow.scale(cloud.oneflow.service(service_id), role_name, cardinality)
+        cloud.oneflow.scale(service_id, role_name, cardinality)
     except OneFlowError:
         raise refusal from None
     return Response(200, "")

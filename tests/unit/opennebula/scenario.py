@@ -118,7 +118,7 @@ class Scenario:
         """RUNNING with so many workers, nothing published but READY."""
         self.running()
         while len(self.nodes()) < workers:
-            self.cloud.oneflow.scale(self.service, "worker", len(self.nodes()) + 1)
+            self.cloud.oneflow.scale(self.service.id, "worker", len(self.nodes()) + 1)
             newest = self.nodes()[-1]
             self.until(lambda newest=newest: self.runs(newest))
             if self.gate:

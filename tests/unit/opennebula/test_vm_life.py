@@ -237,7 +237,7 @@ def test_events_are_numbered_and_can_be_continued(cloud: Cloud) -> None:
 
 def test_ending_all_makes_no_new_vms() -> None:
     scenario = Scenario(obeys=False).grown(2)
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 3)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 3)
     assert scenario.cloud.end_all_vms(10)
     scenario.advance(600)
     assert len(scenario.cloud.vms.vms) == 6
