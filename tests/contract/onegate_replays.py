@@ -199,6 +199,12 @@ REPLAYS: dict[str, Callable[[int], Replay]] = {
 }
 
 
+def files_without_replay(folder: Path) -> list[str]:
+    """Recordings that no function above replays; OneFlow's have their own."""
+    names = {path.name for path in folder.glob("*.json") if not path.name.startswith("oneflow-")}
+    return sorted(names - set(REPLAYS))
+
+
 def recorded_keys(file: str) -> set[str]:
     """Keys of all exchanges that a file holds."""
     content = recording(file)

@@ -115,8 +115,13 @@ def authenticate(cloud: Cloud, request: Request, route_id: str | None = None) ->
     if token is None or vm_id is None or not re.fullmatch(r"[0-9]+", vm_id):
         raise onegate_errors.not_authorized()
     vm = cloud.vms.vms.get(int(vm_id))
-    if vm is None or vm.token is None or not hmac.compare_digest(vm.token.encode(), token.strip().encode()):
+    if vm is None or not is_token_of(vm, token):
         raise onegate_errors.not_authorized()
+
+
+def is_token_of(vm: VirtualMachine, token: str) -> bool:
+    """Whether it is the VM's own token; blanks around it do not matter."""
+    return vm.token is not None and hmac.compare_digest(vm.token.encode(), token.strip().encode())
 
 
 def source_vm(cloud: Cloud, request: Request) -> VirtualMachine:

@@ -39,7 +39,7 @@ def act(cloud: Cloud, vm: VirtualMachine, request: Request) -> Response:
     """``{"action": {"perform": NAME, "params": VALUE}}``; 204 as soon as the core has accepted it."""
     action = _action(request.text())
     name = action.get("perform")
-    if isinstance(name, str) and name.lower() in cloud.onegate.restricted_actions:
+    if is_restricted(cloud, name):
         raise Halt(403, f"Action ({name}) is not allowed on this resource")
     if name in NOT_SIMULATED:
         return Response(501, f"action {name} is not simulated")
@@ -50,6 +50,11 @@ def act(cloud: Cloud, vm: VirtualMachine, request: Request) -> Response:
     if not known:
         raise failed(cloud.onegate, f"{name} action not  available for this resource")
     return Response(204, "", None)
+
+
+def is_restricted(cloud: Cloud, name: Any) -> bool:
+    """Whether the configuration forbids an action."""
+    return isinstance(name, str) and name.lower() in cloud.onegate.restricted_actions
 
 
 def _action(text: str) -> dict[str, Any]:
@@ -88,6 +93,11 @@ def _perform(cloud: Cloud, vm: VirtualMachine, name: Any, params: Any) -> bool:
     return True
 
 
+def not_scaled(service_id: int, role_name: str) -> Halt:
+    """The reason is in the server's log alone."""
+    return Halt(400, f"Error performing action on service {service_id} role {role_name}")
+
+
 def change_cardinality(cloud: Cloud, service_id: int, role_name: str, request: Request) -> Response:
     """``{"cardinality": N}``; whatever OneFlow has against it, the answer is the same 400."""
     text = request.text()
@@ -98,7 +108,7 @@ def change_cardinality(cloud: Cloud, service_id: int, role_name: str, request: R
     if not isinstance(body, dict):
         raise crashed(cloud.onegate, "no implicit conversion of String into Integer")
     cardinality = body.get("cardinality")
-    refusal = Halt(400, f"Error performing action on service {service_id} role {role_name}")
+    refusal = not_scaled(service_id, role_name)
     if not isinstance(cardinality, int) or isinstance(cardinality, bool):
         raise refusal
     try:

@@ -81,8 +81,13 @@ def _erase(cloud: Cloud, vm: VirtualMachine, path: str, kind: int) -> None:
     if left is None:
         nothing_erased(cloud)
         return
-    cloud.clock.wait_until(lambda: False, cloud.onegate.erase_gap_seconds)
+    between_read_and_write(cloud)
     cloud.vms.replace_attributes(vm, left)
+
+
+def between_read_and_write(cloud: Cloud) -> None:
+    """Others have their turn."""
+    cloud.clock.wait_until(lambda: False, cloud.onegate.erase_gap_seconds)
 
 
 def nothing_erased(cloud: Cloud) -> None:
