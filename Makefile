@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit slurm lab service test demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit contract slurm lab service test demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -22,6 +22,9 @@ checks: setup ## rules of this repository that no linter knows
 
 unit: setup ## unit tests
 	@$(stages) unit
+
+contract: setup ## the simulator against recordings of a real OpenNebula
+	@$(stages) contract
 
 slurm: setup ## plugins against a real Slurm in namespaces
 	@$(stages) slurm

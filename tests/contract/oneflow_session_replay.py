@@ -173,7 +173,7 @@ class _Session:
         bench.terminate(6)
         bench.at("12:09:02")
         bench.publish(5, "SLURM_PENDING=9")
-        bench.cloud.vms.power_off(bench.vm(7))
+        bench.cloud.vms.poweroff(bench.vm(7))
         bench.at("12:09:18")
         bench.publish(5, "SLURM_PENDING=0")
         bench.cloud.vms.resume(bench.vm(7))

@@ -12,6 +12,7 @@ from tests.opennebula.events import EventLog
 from tests.opennebula.hypervisor import Hypervisor
 from tests.opennebula.networks import Network, lab_networks
 from tests.opennebula.oneflow import OneFlow
+from tests.opennebula.onegate_settings import OneGateSettings
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import VmState
 from tests.opennebula.vms import VmError, VmPool
@@ -29,6 +30,7 @@ class Cloud:
     ) -> None:
         self.clock = clock
         self.settings = settings or Settings()
+        self.onegate = OneGateSettings()
         self.events = EventLog()
         self.networks = networks if networks is not None else lab_networks()
         self.vm_templates: dict[int, dict[str, Any]] = {}

@@ -59,6 +59,9 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
     if action == ("POST", "/control/oneflow/restart"):
         cloud.oneflow.start()
         return _answer(200, {})
+    if action == ("PATCH", "/control/onegate"):
+        cloud.onegate.change(_object(request))
+        return _answer(200, {})
     if action == ("POST", "/control/shutdown"):
         stop()
         return _answer(202, {})

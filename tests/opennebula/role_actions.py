@@ -51,8 +51,8 @@ class RoleActions:
         self._calls: dict[str, Callable[[VirtualMachine], None]] = {
             "terminate": vms.terminate,
             "terminate-hard": lambda vm: vms.terminate(vm, hard=True),
-            "poweroff": vms.power_off,
-            "poweroff-hard": lambda vm: vms.power_off(vm, hard=True),
+            "poweroff": vms.poweroff,
+            "poweroff-hard": lambda vm: vms.poweroff(vm, hard=True),
             "resume": vms.resume,
             "hold": vms.hold,
             "release": vms.release,

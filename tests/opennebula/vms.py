@@ -229,6 +229,9 @@ class VmPool:
                 nic = {
                     "AR_ID": "0",
                     "BRIDGE": network.bridge,
+                    "BRIDGE_TYPE": "linux",
+                    "CLUSTER_ID": "0",
+                    **({"GATEWAY": network.gateway} if network.gateway else {}),
                     "IP": address,
                     "MAC": mac_of(address),
                     "NAME": wanted.get("NAME") or f"NIC{index}",
@@ -237,6 +240,7 @@ class VmPool:
                     "NIC_ID": str(index),
                     "SECURITY_GROUPS": "0",
                     "TARGET": f"one-{vm_id}-{index}",
+                    "VN_MAD": "dummy",
                 }
                 nics.append(nic)
                 interfaces.append((nic, network))
@@ -257,18 +261,30 @@ class VmPool:
 
     # --- updates ---
 
-    def update(self, vm: VirtualMachine, body: str) -> None:
-        """Merge an update of OneGate into the USER_TEMPLATE.
+    def update(self, vm: VirtualMachine, text: str) -> None:
+        """Merge the attributes of a template into the USER_TEMPLATE.
 
-        :raises user_template.RestrictedAttribute: and
         :raises user_template.CoreRefused: when nothing of it is stored.
         """
-        text = user_template.text_for_core(body)
         attributes = user_template.parse_update(text)
+        self._store(vm, user_template.merge(vm.user_template, attributes), text)
+
+    def replace_attributes(self, vm: VirtualMachine, attributes: dict[str, list[Value]]) -> None:
+        """Let the USER_TEMPLATE be these attributes and no others."""
+        self._store(vm, attributes, user_template.as_text(attributes))
+
+    def rename(self, vm: VirtualMachine, name: str) -> None:
+        """:raises VmError: for an empty name."""
+        if not name:
+            raise VmError("[one.vm.rename] Invalid NAME, it cannot be empty.")
+        vm.name = name
+
+    def _store(self, vm: VirtualMachine, attributes: dict[str, list[Value]], text: str) -> None:
         before = vm.user_template
-        vm.user_template = user_template.merge(before, attributes)
-        for name in dict.fromkeys(name for name, _ in attributes):
-            self._note_update(vm, name, before.get(name))
+        vm.user_template = attributes
+        for name in dict.fromkeys([*attributes, *before]):
+            if attributes.get(name) != before.get(name):
+                self._note_update(vm, name, before.get(name))
         for listener in list(self._update_listeners):
             listener(vm, text)
         self._clock.changed.notify_all()
@@ -349,7 +365,7 @@ class VmPool:
             raise self._wrong_state(vm, "hold")
         self._set_state(vm, VmState.HOLD, LcmState.LCM_INIT)
 
-    def power_off(self, vm: VirtualMachine, hard: bool = False) -> None:
+    def poweroff(self, vm: VirtualMachine, hard: bool = False) -> None:
         """Power a VM off and keep it.
 
         :raises VmError: when it does not run.

@@ -92,7 +92,7 @@ def test_the_warning_stays_after_the_bad_vm_until_another_changes_its_state() ->
     with pytest.raises(OneFlowError, match="Service cannot be scaled in state: WARNING"):
         scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     assert recover(scenario) == (500, "Service cannot be recovered in state: WARNING")
-    scenario.cloud.vms.power_off(scenario.cloud.vms.get(3))
+    scenario.cloud.vms.poweroff(scenario.cloud.vms.get(3))
     scenario.until(lambda: scenario.vm_state(3) == VmState.POWEROFF, 5)
     scenario.cloud.vms.resume(scenario.cloud.vms.get(3))
     scenario.until_state(ServiceState.RUNNING, 5)
@@ -157,7 +157,7 @@ def test_more_slots_let_the_waiting_vm_start() -> None:
 
 def test_a_powered_off_worker_stops_all_evaluation_until_it_is_resumed() -> None:
     scenario = Scenario().grown(2)
-    scenario.cloud.vms.power_off(scenario.cloud.vms.get(4))
+    scenario.cloud.vms.poweroff(scenario.cloud.vms.get(4))
     scenario.until_state(ServiceState.WARNING, 5)
     scenario.publish(3, "SLURM_PENDING=9")
     before = len(scenario.events("POLICY_EVALUATED"))

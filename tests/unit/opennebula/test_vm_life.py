@@ -85,7 +85,7 @@ def test_variables_of_a_context(cloud: Cloud) -> None:
 def test_without_network_and_token_a_context_has_neither(cloud: Cloud) -> None:
     template = {**TEMPLATE, "CONTEXT": {"NETWORK": "NO", "A": "1"}}
     vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(template), "solo"))
-    assert vm.template["CONTEXT"] == {"A": "1", "DISK_ID": "1", "NETWORK": "NO", "TARGET": "hda"}
+    assert vm.template["CONTEXT"] == {"A": "1", "DISK_ID": "0", "NETWORK": "NO", "TARGET": "hda"}
     assert vm.token is None
 
 
