@@ -324,6 +324,7 @@ class VmPool:
             memory_mib=int(vm.template.get("MEMORY") or 1024),
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
+            keeps_disk=while_starting == LcmState.BOOT_POWEROFF,
         )
         fails = self._conditions.failing_boots > 0
         if fails:
