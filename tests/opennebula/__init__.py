@@ -5,7 +5,10 @@ Each rule is a small pure function in the module named after it; the rules follo
 
 ======================  ===============================================================================================
 updates of a VM         escaping (OneGate's), template_syntax (the core's), user_template (merge and show)
-OneGate                 onegate: a function from a request to a response
+OneGate                 onegate: a function from a request to a response; onegate_answers, onegate_updates and erasing,
+                        onegate_actions, onegate_errors, onegate_settings
+the core's own calls    oned: XML-RPC look-ups of VMs, templates, images and networks; vm_documents, oned_documents,
+                        xml_documents, images
 services                service_templates (validation, instantiation), services (bodies), oneflow (life cycle, watchdog,
                         autoscaler), waits and ready_gate, watchdog, deployment_order, oneflow_rest
 growing and shrinking   expressions (grammar), elasticity (means, periods, decisions)

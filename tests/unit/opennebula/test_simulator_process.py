@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 
 def start(run_dir: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.opennebula", "serve", "--run-dir", str(run_dir)]
-    command += ["--onegate-port", "0", "--oneflow-port", "0", "--autoscaler-interval", "0.2"]
+    command += ["--onegate-port", "0", "--oneflow-port", "0", "--oned-port", "0", "--autoscaler-interval", "0.2"]
     return subprocess.Popen(command, cwd=ROOT)
 
 
@@ -233,7 +233,7 @@ class SlowHypervisor(NullHypervisor):
 
 def test_slow_guests_never_block_answers(tmp_path: Path) -> None:
     hypervisor = SlowHypervisor()
-    simulator = Simulator(tmp_path, hypervisor, "127.0.0.1", Settings(power_poll_seconds=0.1), 0, 0)
+    simulator = Simulator(tmp_path, hypervisor, "127.0.0.1", Settings(power_poll_seconds=0.1), 0, 0, 0)
     assert isinstance(simulator.clock, SystemClock)
     thread = threading.Thread(target=simulator.run)
     thread.start()
