@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.opennebula.images import Image
 from tests.opennebula.networks import Network, mac_of
+from tests.opennebula.settings import DRIVER
 from tests.opennebula.vm_documents import complete, permissions
 from tests.opennebula.vms import OWNER, VirtualMachine
 
@@ -79,7 +80,7 @@ def network(found: Network, is_broken: bool = False) -> dict[str, Any]:
         "STATE": state,
         "PREV_STATE": state,
         "PARENT_NETWORK_ID": "",
-        "VN_MAD": "dummy",
+        "VN_MAD": DRIVER,
         "PHYDEV": "",
         "VLAN_ID": "",
         "OUTER_VLAN_ID": "",
