@@ -122,6 +122,25 @@ class Client:
         """Start to undeploy; the service answers 404 when it is gone."""
         self._oneflow("DELETE", f"/service/{service_id}")
 
+    def scale(self, service_id: int, role_name: str, cardinality: int, force: bool = False) -> None:
+        """Bring a role to a cardinality by hand."""
+        wanted = {"role_name": role_name, "cardinality": cardinality, "force": force}
+        self._oneflow("POST", f"/service/{service_id}/scale", wanted)
+
+    def recover(self, service_id: int, delete: bool = False) -> None:
+        """Let OneFlow try again, or remove a service whatever its state is."""
+        self._oneflow(
+            "POST", f"/service/{service_id}/action", {"action": {"perform": "recover", "params": {"delete": delete}}}
+        )
+
+    def set_conditions(self, **wanted: Any) -> dict[str, Any]:
+        """Make something go wrong in the cloud, or right again: see ``tests.opennebula.conditions``."""
+        return self._control("PATCH", "/control/conditions", wanted)
+
+    def restart_oneflow(self) -> None:
+        """As after a restart of its server: the autoscaler runs again, services in a transient state are recovered."""
+        self._control("POST", "/control/oneflow/restart")
+
     # --- VMs and events ---
 
     def create_vm(self, template_id: int, name: str) -> int:

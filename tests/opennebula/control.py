@@ -61,6 +61,11 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(200, {})
     if action == ("GET", "/control/events"):
         return _answer(200, cloud.events.since(int(request.query.get("since", "0"))))
+    if action == ("PATCH", "/control/conditions"):
+        return _answer(200, cloud.set_conditions(**_object(request)))
+    if action == ("POST", "/control/oneflow/restart"):
+        cloud.oneflow.start()
+        return _answer(200, {})
     if action == ("PATCH", "/control/onegate"):
         cloud.onegate.change(_object(request))
         return _answer(200, {})
