@@ -137,6 +137,10 @@ class Client:
         """Make something go wrong in the cloud, or right again: see ``tests.opennebula.conditions``."""
         return self._control("PATCH", "/control/conditions", wanted)
 
+    def set_oneflow_available(self, available: bool) -> None:
+        """Whether OneGate reaches OneFlow; OneFlow itself goes on."""
+        self._control("PUT", "/control/oneflow", {"available": available})
+
     def restart_oneflow(self) -> None:
         """As after a restart of its server: the autoscaler runs again, services in a transient state are recovered."""
         self._control("POST", "/control/oneflow/restart")
@@ -166,16 +170,6 @@ class Client:
     def events(self, since: int = 0) -> list[dict[str, Any]]:
         """Events with ``seq`` above ``since``: seq time kind vm service role text."""
         return self._control("GET", f"/control/events?since={since}")
-
-    # --- conditions ---
-
-    def set_conditions(self, **wanted: Any) -> dict[str, Any]:
-        """Change members of :class:`tests.opennebula.conditions.Conditions`; returns all."""
-        return self._control("PATCH", "/control/conditions", wanted)
-
-    def set_oneflow_available(self, available: bool) -> None:
-        """Whether OneGate reaches OneFlow; OneFlow itself goes on."""
-        self._control("PUT", "/control/oneflow", {"available": available})
 
     def configure_onegate(self, **settings: Any) -> None:
         """Change members of :class:`tests.opennebula.onegate_settings.OneGateSettings`; others stay."""

@@ -42,8 +42,6 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(201, cloud.create_vm_template(_object(request)))
     if action == ("POST", "/control/images"):
         return _answer(201, cloud.create_image(str(_object(request)["name"])))
-    if action == ("PATCH", "/control/conditions"):
-        return _answer(200, cloud.set_conditions(**_object(request)))
     if action == ("PUT", "/control/oneflow"):
         cloud.oneflow.available = bool(_object(request)["available"])
         return _answer(200, {})
