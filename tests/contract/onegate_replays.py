@@ -132,7 +132,7 @@ def over_http(seed: int) -> Replay:
     """onegate-puma.json: all headers, through the real server; the first body was cut off when it was recorded."""
     with tempfile.TemporaryDirectory() as directory:
         settings = Settings(scheduler_seconds=0.01)
-        simulator = Simulator(Path(directory), NullHypervisor(), "127.0.0.1", settings, 0, 0)
+        simulator = Simulator(Path(directory), NullHypervisor(), "127.0.0.1", settings, 0, 0, 0)
         thread = threading.Thread(target=simulator.run)
         thread.start()
         try:

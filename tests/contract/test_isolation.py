@@ -47,7 +47,7 @@ def test_the_simulator_works_where_there_are_none(tmp_path: Path) -> None:
     shutil.copytree(TESTS / "opennebula", tmp_path / "tests" / "opennebula", ignore=ignore)
     shutil.copy(TESTS / "__init__.py", tmp_path / "tests")
     command = [sys.executable, "-P", "-m", "tests.opennebula", "serve", "--run-dir", "run"]
-    command += ["--onegate-port", "0", "--oneflow-port", "0"]
+    command += ["--onegate-port", "0", "--oneflow-port", "0", "--oned-port", "0"]
     process = subprocess.Popen(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     try:
         client = Client(tmp_path / "run")

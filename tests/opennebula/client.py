@@ -77,7 +77,7 @@ class Client:
             time.sleep(0.05)
 
     def access(self) -> dict[str, Any]:
-        """Address, ports, user and password of OneGate and OneFlow."""
+        """Address, ports, user and password of OneGate, OneFlow and the core."""
         return json.loads((self._run_dir / ACCESS_NAME).read_text(encoding="utf-8"))
 
     # --- templates and services ---
@@ -88,6 +88,9 @@ class Client:
 
     def create_vm_template(self, template: Mapping[str, Any]) -> int:
         return self._control("POST", "/control/vm_templates", template)
+
+    def create_image(self, name: str) -> int:
+        return self._control("POST", "/control/images", {"name": name})
 
     def create_service_template(self, template: Mapping[str, Any]) -> int:
         answer = self._oneflow("POST", "/service_template", template)
@@ -134,6 +137,10 @@ class Client:
         """Make something go wrong in the cloud, or right again: see ``tests.opennebula.conditions``."""
         return self._control("PATCH", "/control/conditions", wanted)
 
+    def set_oneflow_available(self, available: bool) -> None:
+        """Whether OneGate reaches OneFlow; OneFlow itself goes on."""
+        self._control("PUT", "/control/oneflow", {"available": available})
+
     def restart_oneflow(self) -> None:
         """As after a restart of its server: the autoscaler runs again, services in a transient state are recovered."""
         self._control("POST", "/control/oneflow/restart")
@@ -171,7 +178,7 @@ class Client:
     # --- faults ---
 
     def set_fault(self, server: str, kind: str, **more: Any) -> int:
-        """Let requests of ``onegate`` or ``oneflow`` go wrong from now on; returns the fault's id.
+        """Let requests of ``onegate``, ``oneflow`` or ``oned`` go wrong from now on; returns the fault's id.
 
         :param kind: slow, hang, reset, refuse, status, truncate or garbage, see :class:`tests.opennebula.faults.Kind`.
         :param more: members of :class:`tests.opennebula.faults.Fault`: method, path, times, seconds, status, body.

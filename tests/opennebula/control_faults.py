@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The part of the control interface that makes OneGate and OneFlow go wrong. Called without the cloud's lock.
+"""The part of the control interface that makes OneGate, OneFlow and the core go wrong. Called without the cloud's lock.
 
 ``POST /control/faults`` (answers with the id), ``GET``, ``DELETE /control/faults`` and ``/control/faults/ID``;
 ``PUT /control/dates/SERVER`` with ``{"offset_seconds": NUMBER or null}``.

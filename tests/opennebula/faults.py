@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults that a test orders: which requests of OneGate and OneFlow go wrong, how, and how often."""
+"""Faults that a test orders: which requests of OneGate, OneFlow and the core go wrong, how, and how often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.opennebula.messages import HTML_TYPE, JSON_TYPE, Delivery, Request, R
 
 Answer = Callable[[Request], Response]
 
-ONEGATE, ONEFLOW = "onegate", "oneflow"
+ONEGATE, ONEFLOW, ONED = "onegate", "oneflow", "oned"
 
 #: What the real servers say with a status, by server; a fault may bring its own body.
 USUAL_BODIES = {
@@ -30,6 +30,7 @@ USUAL_BODIES = {
         404: "[one.document.info] Error getting document [0].",
         500: "Internal server error",
     },
+    ONED: {},
 }
 
 #: A page of a proxy, and bytes that are no UTF-8.
@@ -58,7 +59,7 @@ class Kind(Enum):
 class Fault:
     """One order.
 
-    :param server: ``onegate`` or ``oneflow``.
+    :param server: ``onegate``, ``oneflow`` or ``oned``.
     :param method: HTTP method, ``*`` for all.
     :param path: regular expression for the whole path.
     :param times: requests that it still spoils, None without an end.

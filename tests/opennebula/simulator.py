@@ -10,11 +10,11 @@ import secrets
 import threading
 from pathlib import Path
 
-from tests.opennebula import control, control_faults, oneflow_rest, onegate
+from tests.opennebula import control, control_faults, oned, oneflow_rest, onegate
 from tests.opennebula.clock import SystemClock
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.dates import Dates
-from tests.opennebula.faults import ONEFLOW, ONEGATE, Answer, Faults
+from tests.opennebula.faults import ONED, ONEFLOW, ONEGATE, Answer, Faults
 from tests.opennebula.hypervisor import Hypervisor
 from tests.opennebula.messages import Request, Response
 from tests.opennebula.server import HttpServer
@@ -24,11 +24,12 @@ log = logging.getLogger(__name__)
 
 ONEGATE_PORT = 5030
 ONEFLOW_PORT = 2474
+ONED_PORT = 2633
 
 SOCKET_NAME = "opennebula.sock"
 PID_NAME = "opennebula.pid"
 LOG_NAME = "opennebula.log"
-#: JSON: address, onegate_port, oneflow_port, user, password. Readable by its owner only.
+#: JSON: address, onegate_port, oneflow_port, oned_port, user, password. Readable by its owner only.
 ACCESS_NAME = "opennebula.json"
 
 
@@ -36,7 +37,7 @@ class Simulator:
     """Serves one cloud until :meth:`request_stop` is called.
 
     :param run_dir: where socket, pid and access file go; made when it is missing.
-    :param address: on which OneGate and OneFlow listen.
+    :param address: on which OneGate, OneFlow and the core listen.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Simulator:
         settings: Settings,
         onegate_port: int = ONEGATE_PORT,
         oneflow_port: int = ONEFLOW_PORT,
+        oned_port: int = ONED_PORT,
     ) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         self._run_dir = run_dir
@@ -59,12 +61,14 @@ class Simulator:
         self._refusing = threading.Lock()
         gate = HttpServer.tcp(address, onegate_port, self._troubled(ONEGATE, self._answer_onegate), ONEGATE)
         flow = HttpServer.tcp(address, oneflow_port, self._troubled(ONEFLOW, self._answer_oneflow), ONEFLOW)
-        self._public = {ONEGATE: gate, ONEFLOW: flow}
+        core = HttpServer.tcp(address, oned_port, self._troubled(ONED, self._answer_oned), ONED)
+        self._public = {ONEGATE: gate, ONEFLOW: flow, ONED: core}
         self._local = HttpServer.unix(run_dir / SOCKET_NAME, self._answer_local, "local")
         access = {
             "address": address,
             "onegate_port": gate.port,
             "oneflow_port": flow.port,
+            "oned_port": core.port,
             "user": oneflow_rest.USER,
             "password": self._password,
         }
@@ -82,6 +86,10 @@ class Simulator:
     def _answer_oneflow(self, request: Request) -> Response:
         with self.clock.lock:
             return oneflow_rest.respond(self.cloud, self._password, request)
+
+    def _answer_oned(self, request: Request) -> Response:
+        with self.clock.lock:
+            return oned.respond(self.cloud, self._password, request)
 
     def _answer_local(self, request: Request) -> Response:
         """Control, and OneFlow without its faults."""

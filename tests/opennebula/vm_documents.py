@@ -6,12 +6,12 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from tests.opennebula.settings import DRIVER
 from tests.opennebula.states import LcmState
 from tests.opennebula.vms import VirtualMachine
 
-#: Hosts take turns. No guest runs there: the drivers are OpenNebula's own without effect.
+#: Hosts take turns.
 HOSTS = ("node1.example", "node2.example")
-DRIVER = "dummy"
 
 _RULES = [
     {

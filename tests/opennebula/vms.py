@@ -16,7 +16,7 @@ from tests.opennebula.contexts import build_context, is_yes
 from tests.opennebula.events import EventLog, shown
 from tests.opennebula.hypervisor import Guest, Hypervisor
 from tests.opennebula.networks import Network, NetworkError, mac_of
-from tests.opennebula.settings import Settings
+from tests.opennebula.settings import DRIVER, Settings
 from tests.opennebula.states import FAILURE_LCM_STATES, LcmState, VmState
 from tests.opennebula.template_syntax import Value
 
@@ -240,7 +240,7 @@ class VmPool:
                     "NIC_ID": str(index),
                     "SECURITY_GROUPS": "0",
                     "TARGET": f"one-{vm_id}-{index}",
-                    "VN_MAD": "dummy",
+                    "VN_MAD": DRIVER,
                 }
                 nics.append(nic)
                 interfaces.append((nic, network))

@@ -13,7 +13,7 @@ from tests.opennebula.user_template import Stored
 
 
 def append(parent: etree._Element, name: str, value: Any) -> None:
-    """Add ``value`` below ``parent``; texts in upper-case attributes are CDATA, as the core writes templates."""
+    """Add ``value`` below ``parent``, texts as CDATA."""
     if isinstance(value, list):
         for item in value:
             append(parent, name, item)

@@ -23,7 +23,7 @@ from tests.unit.opennebula.scenario import CONTEXT
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     run_dir = tmp_path_factory.mktemp("simulator")
-    simulator = Simulator(run_dir, NullHypervisor(), "127.0.0.1", Settings(), 0, 0)
+    simulator = Simulator(run_dir, NullHypervisor(), "127.0.0.1", Settings(), 0, 0, 0)
     thread = threading.Thread(target=simulator.run)
     thread.start()
     client = Client(run_dir, timeout_seconds=5)
@@ -203,7 +203,7 @@ def test_dates(client: Client, server: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "complaint"),
     [
-        ({"server": "onegat", "kind": "reset"}, "server is 'onegat'; expected one of onegate, oneflow"),
+        ({"server": "onegat", "kind": "reset"}, "server is 'onegat'; expected one of onegate, oneflow, oned"),
         ({"server": "onegate", "kind": "explode"}, "'explode' is not a valid Kind"),
         ({"server": "onegate", "kind": "reset", "count": 3}, "a fault has no count"),
         ({"server": "onegate", "kind": "reset", "times": 0}, "times is 0; expected at least 1"),
@@ -223,12 +223,12 @@ def test_an_order_that_means_nothing_is_refused(client: Client, wanted: dict, co
 
 
 def test_a_date_of_an_unknown_server_is_refused(client: Client) -> None:
-    with pytest.raises(ClientError, match="no server gate; there are onegate, oneflow"):
+    with pytest.raises(ClientError, match="no server gate; there are onegate, oneflow, oned"):
         client.set_date("gate", 0)
 
 
 def test_the_process_ends_while_a_request_hangs(tmp_path: Path) -> None:
-    simulator = Simulator(tmp_path, NullHypervisor(), "127.0.0.1", Settings(), 0, 0)
+    simulator = Simulator(tmp_path, NullHypervisor(), "127.0.0.1", Settings(), 0, 0, 0)
     thread = threading.Thread(target=simulator.run)
     thread.start()
     client = Client(tmp_path, timeout_seconds=5)
