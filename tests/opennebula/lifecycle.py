@@ -146,7 +146,18 @@ class LifeCycle:
         success: Finish,
         failure: Finish,
     ) -> None:
-        self._waits.start(Wait(service.id, role_name, list(vm_ids), target, success, failure))
+        self._waits.start(
+            Wait(service.id, role_name, list(vm_ids), target, self._unless_gone(success), self._unless_gone(failure))
+        )
+
+    def _unless_gone(self, finish: Finish) -> Finish:
+        """The service may be gone by the time a wait for it ends."""
+
+        def finish_it(wait: Wait) -> None:
+            if wait.service_id in self._services:
+                finish(wait)
+
+        return finish_it
 
     def deployed(self, wait: Wait) -> None:
         service = self._services[wait.service_id]
@@ -156,12 +167,15 @@ class LifeCycle:
             self._watchdog.take(service)
         elif service.deployment == "straight":
             names = deployment_order.roles_to_deploy(service.roles, service.deployment)
-            try:
-                self._deploy_roles(service, names, RoleState.DEPLOYING, RoleState.FAILED_DEPLOYING)
-            except OneFlowError:
-                # the role has failed, the service keeps its state
-                pass
+            self._try_to_deploy_roles(service, names)
         self._watchdog.delete_if_empty(service)
+
+    def _try_to_deploy_roles(self, service: Service, names: list[str]) -> None:
+        """The next roles of a service under way: when one fails, the service keeps its state."""
+        try:
+            self._deploy_roles(service, names, RoleState.DEPLOYING, RoleState.FAILED_DEPLOYING)
+        except (OneFlowError, ServerFault) as error:
+            log.error("service %s stays in %s: %s", service.id, service.state.name, error)
 
     def deployment_failed(self, wait: Wait) -> None:
         self._failed(wait, ServiceState.FAILED_DEPLOYING, RoleState.FAILED_DEPLOYING)
@@ -181,7 +195,7 @@ class LifeCycle:
                 self._records.set_state(service, ServiceState.HOLD)
         elif service.deployment == "straight":
             names = deployment_order.roles_to_hold(service.roles, service.deployment)
-            self._deploy_roles(service, names, RoleState.DEPLOYING, RoleState.FAILED_DEPLOYING)
+            self._try_to_deploy_roles(service, names)
 
     def release(self, service: Service) -> None:
         """Let roles on HOLD start, parents first.
