@@ -10,8 +10,9 @@ OneGate                 onegate: a function from a request to a response; onegat
 the core's own calls    oned: XML-RPC look-ups of VMs, templates, images and networks; vm_documents, oned_documents,
                         xml_documents, images
 service templates       service_templates (validation, instantiation), old_templates (the 6.x form), service_updates
-services                oneflow (what may be asked), services (bodies), lifecycle, waits and ready_gate, recovery,
-                        watchdog, deployment_order, role_nodes (VMs of a role), role_actions, records, server_log
+services                oneflow (what may be asked), services (bodies), records and server_log (what is noted)
+their life              steps with deployment, scaling, removal, role_changes and recovery; waits and ready_gate,
+                        watchdog, deployment_order, role_nodes (VMs of a role), role_actions
 growing and shrinking   autoscaler, elasticity (means, periods, decisions), expressions (grammar)
 OneFlow's REST          oneflow_rest, service_requests, template_requests, oneflow_answers, oneflow_errors
 virtual machines        vms (life), instantiation and parent_values (templates), contexts, networks, states
