@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit gates slurm lab service debian13 test demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit gates contract slurm lab service debian13 test demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -25,6 +25,9 @@ unit: setup ## unit tests
 
 gates: setup ## the gates of others: ansible-test, Galaxy's importer, REUSE, systemd, the README's commands
 	@$(stages) gates
+
+contract: setup ## the simulator against recordings of a real OpenNebula
+	@$(stages) contract
 
 slurm: setup ## plugins against a real Slurm in namespaces
 	@$(stages) slurm

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.opennebula.hypervisor import Hypervisor, NullHypervisor
 from tests.opennebula.settings import Settings
-from tests.opennebula.simulator import LOG_NAME, ONEFLOW_PORT, ONEGATE_PORT, Simulator
+from tests.opennebula.simulator import LOG_NAME, ONED_PORT, ONEFLOW_PORT, ONEGATE_PORT, Simulator
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -24,6 +24,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     serve.add_argument("--listen", help="address; default: the lab's management gateway, else 127.0.0.1")
     serve.add_argument("--onegate-port", type=int, default=ONEGATE_PORT, help="0 takes a free one")
     serve.add_argument("--oneflow-port", type=int, default=ONEFLOW_PORT, help="0 takes a free one")
+    serve.add_argument("--oned-port", type=int, default=ONED_PORT, help="0 takes a free one")
     serve.add_argument("--onegate-endpoint", default=defaults.onegate_endpoint, help="URL that contexts name")
     serve.add_argument("--autoscaler-interval", type=float, default=defaults.autoscaler_interval_seconds)
     serve.add_argument("--wait-timeout", type=float, default=defaults.wait_timeout_seconds)
@@ -57,7 +58,13 @@ def main(argv: list[str] | None = None) -> int:
         onegate_endpoint=arguments.onegate_endpoint,
     )
     simulator = Simulator(
-        arguments.run_dir, hypervisor, address, settings, arguments.onegate_port, arguments.oneflow_port
+        arguments.run_dir,
+        hypervisor,
+        address,
+        settings,
+        arguments.onegate_port,
+        arguments.oneflow_port,
+        arguments.oned_port,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: simulator.request_stop())

@@ -77,7 +77,7 @@ class Client:
             time.sleep(0.05)
 
     def access(self) -> dict[str, Any]:
-        """Address, ports, user and password of OneGate and OneFlow."""
+        """Address, ports, user and password of OneGate, OneFlow and the core."""
         return json.loads((self._run_dir / ACCESS_NAME).read_text(encoding="utf-8"))
 
     # --- templates and services ---
@@ -88,6 +88,9 @@ class Client:
 
     def create_vm_template(self, template: Mapping[str, Any]) -> int:
         return self._control("POST", "/control/vm_templates", template)
+
+    def create_image(self, name: str) -> int:
+        return self._control("POST", "/control/images", {"name": name})
 
     def create_service_template(self, template: Mapping[str, Any]) -> int:
         answer = self._oneflow("POST", "/service_template", template)
@@ -119,6 +122,29 @@ class Client:
         """Start to undeploy; the service answers 404 when it is gone."""
         self._oneflow("DELETE", f"/service/{service_id}")
 
+    def scale(self, service_id: int, role_name: str, cardinality: int, force: bool = False) -> None:
+        """Bring a role to a cardinality by hand."""
+        wanted = {"role_name": role_name, "cardinality": cardinality, "force": force}
+        self._oneflow("POST", f"/service/{service_id}/scale", wanted)
+
+    def recover(self, service_id: int, delete: bool = False) -> None:
+        """Let OneFlow try again, or remove a service whatever its state is."""
+        self._oneflow(
+            "POST", f"/service/{service_id}/action", {"action": {"perform": "recover", "params": {"delete": delete}}}
+        )
+
+    def set_conditions(self, **wanted: Any) -> dict[str, Any]:
+        """Make something go wrong in the cloud, or right again: see ``tests.opennebula.conditions``."""
+        return self._control("PATCH", "/control/conditions", wanted)
+
+    def set_oneflow_available(self, available: bool) -> None:
+        """Whether OneGate reaches OneFlow; OneFlow itself goes on."""
+        self._control("PUT", "/control/oneflow", {"available": available})
+
+    def restart_oneflow(self) -> None:
+        """As after a restart of its server: the autoscaler runs again, services in a transient state are recovered."""
+        self._control("POST", "/control/oneflow/restart")
+
     # --- VMs and events ---
 
     def create_vm(self, template_id: int, name: str) -> int:
@@ -144,6 +170,32 @@ class Client:
     def events(self, since: int = 0) -> list[dict[str, Any]]:
         """Events with ``seq`` above ``since``: seq time kind vm service role text."""
         return self._control("GET", f"/control/events?since={since}")
+
+    def configure_onegate(self, **settings: Any) -> None:
+        """Change members of :class:`tests.opennebula.onegate_settings.OneGateSettings`; others stay."""
+        self._control("PATCH", "/control/onegate", settings)
+
+    # --- faults ---
+
+    def set_fault(self, server: str, kind: str, **more: Any) -> int:
+        """Let requests of ``onegate``, ``oneflow`` or ``oned`` go wrong from now on; returns the fault's id.
+
+        :param kind: slow, hang, reset, refuse, status, truncate or garbage, see :class:`tests.opennebula.faults.Kind`.
+        :param more: members of :class:`tests.opennebula.faults.Fault`: method, path, times, seconds, status, body.
+        """
+        return self._control("POST", "/control/faults", {"server": server, "kind": kind, **more})
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The faults set and not cleared; ``spoiled`` counts the requests that met each."""
+        return self._control("GET", "/control/faults")
+
+    def clear_faults(self, fault_id: int | None = None) -> list[dict[str, Any]]:
+        """Take back one fault or all; returns them with their final counts."""
+        return self._control("DELETE", "/control/faults" if fault_id is None else f"/control/faults/{fault_id}")
+
+    def set_date(self, server: str, offset_seconds: float | None) -> None:
+        """Send the header ``Date``, that far ahead of the real time, with each answer; None sends none."""
+        self._control("PUT", f"/control/dates/{server}", {"offset_seconds": offset_seconds})
 
     # --- transport ---
 

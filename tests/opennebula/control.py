@@ -40,6 +40,11 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(200, {network.name: network.id for network in cloud.networks})
     if action == ("POST", "/control/vm_templates"):
         return _answer(201, cloud.create_vm_template(_object(request)))
+    if action == ("POST", "/control/images"):
+        return _answer(201, cloud.create_image(str(_object(request)["name"])))
+    if action == ("PUT", "/control/oneflow"):
+        cloud.oneflow.available = bool(_object(request)["available"])
+        return _answer(200, {})
     if action == ("POST", "/control/vms"):
         wanted = _object(request)
         return _answer(201, cloud.create_vm(int(wanted["template_id"]), str(wanted["name"])))
@@ -54,6 +59,14 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(200, {})
     if action == ("GET", "/control/events"):
         return _answer(200, cloud.events.since(int(request.query.get("since", "0"))))
+    if action == ("PATCH", "/control/conditions"):
+        return _answer(200, cloud.set_conditions(**_object(request)))
+    if action == ("POST", "/control/oneflow/restart"):
+        cloud.oneflow.start()
+        return _answer(200, {})
+    if action == ("PATCH", "/control/onegate"):
+        cloud.onegate.change(_object(request))
+        return _answer(200, {})
     if action == ("POST", "/control/shutdown"):
         stop()
         return _answer(202, {})

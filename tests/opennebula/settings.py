@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: Every driver of the cloud: OpenNebula's own without effect.
+DRIVER = "dummy"
+
 
 @dataclass(frozen=True)
 class Settings:

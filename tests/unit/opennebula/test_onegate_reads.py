@@ -97,16 +97,6 @@ def test_what_onegate_does_not_do(cloud: Scenario, method: str, path: str) -> No
     assert (response.status, response.body) == (400, "OneGate server doesn't support this feature")
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/vms/3/action"), ("PUT", "/service/role/worker")])
-def test_what_is_not_built_says_so(cloud: Scenario, method: str, path: str) -> None:
-    assert cloud.gate_request(method, path, 2).status == 501
-
-
-def test_the_extended_read_is_not_pretended(cloud: Scenario) -> None:
-    headers = {"x-onegate-token": cloud.cloud.vms.get(2).token or "", "x-onegate-vmid": "2"}
-    assert onegate.respond(cloud.cloud, Request("GET", "/service", {"extended": ""}, headers)).status == 501
-
-
 def test_oneflow_down_looks_like_no_service() -> None:
     scenario = Scenario().running()
     scenario.cloud.oneflow.available = False
@@ -141,3 +131,27 @@ def test_a_vm_that_left_its_service() -> None:
     assert scenario.get("/vms/3", 2).body == "Service 1 does not contain VM 3."
     vm = onegate.parsed(scenario.get("/vm", 3))["VM"]
     assert (vm["STATE"], vm["LCM_STATE"]) == ("6", "0")
+
+
+@pytest.mark.parametrize("value", ["", "true", "false", "0"])
+def test_extended_shows_every_vm_in_full(cloud: Scenario, value: str) -> None:
+    headers = {"x-onegate-token": cloud.cloud.vms.get(2).token or "", "x-onegate-vmid": "2"}
+    response = onegate.respond(cloud.cloud, Request("GET", "/service", {"extended": value}, headers))
+    shown = onegate.parsed(response)["SERVICE"]
+    vm = shown["roles"][2]["nodes"][1]["vm_info"]["VM"]
+    assert vm["ID"] == "4"
+    assert vm["TEMPLATE"]["CONTEXT"]["ONEAPP_ROLE"] == "worker"
+    assert [nic["NETWORK"] for nic in vm["TEMPLATE"]["NIC"]] == ["Management", "Compute"]
+    assert vm["HISTORY_RECORDS"]["HISTORY"]["ETIME"] == "0"
+    assert "min_vms" not in response.body
+
+
+def test_extended_while_a_vm_waits_for_its_host() -> None:
+    scenario = Scenario().running()
+    scenario.cloud.set_conditions(host_slots=4)
+    scenario.cloud.oneflow.scale(1, "worker", 2)
+    scenario.clock.settle()
+    headers = {"x-onegate-token": scenario.cloud.vms.get(2).token or "", "x-onegate-vmid": "2"}
+    shown = onegate.parsed(onegate.respond(scenario.cloud, Request("GET", "/service", {"extended": ""}, headers)))
+    waiting = shown["SERVICE"]["roles"][2]["nodes"][1]["vm_info"]["VM"]
+    assert (waiting["STATE"], waiting["DEPLOY_ID"], waiting["HISTORY_RECORDS"]) == ("1", "", {})

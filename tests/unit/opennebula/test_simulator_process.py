@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 
 def start(run_dir: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.opennebula", "serve", "--run-dir", str(run_dir)]
-    command += ["--onegate-port", "0", "--oneflow-port", "0", "--autoscaler-interval", "0.2"]
+    command += ["--onegate-port", "0", "--oneflow-port", "0", "--oned-port", "0", "--autoscaler-interval", "0.2"]
     return subprocess.Popen(command, cwd=ROOT)
 
 
@@ -215,6 +215,27 @@ def test_errors_name_what_failed(process: tuple[subprocess.Popen[bytes], Client]
         client._control("POST", "/control/vms", {"name": "x"})
 
 
+def test_what_an_administrator_changes_while_it_runs(process: tuple[subprocess.Popen[bytes], Client]) -> None:
+    _, client = process
+    template = client.create_vm_template({"CONTEXT": CONTEXT, "NIC": [{"NETWORK_ID": "0"}]})
+    client.create_vm(template, "solo")
+    client.configure_onegate(denied=["vm.update"])
+    assert put(client, 0, "A=1") == (403, b"Action (update) on resource (vm) not supported")
+    client.configure_onegate(denied=[], shows_causes=True)
+    status, body = put(client, 0, "A=b,c")
+    assert (status, body[:27]) == (500, b"[one.vm.update] Parse error")
+    with pytest.raises(ClientError, match="no setting wings"):
+        client.configure_onegate(wings=2)
+    assert client.set_conditions(host_slots=1)["host_slots"] == 1
+    with pytest.raises(ClientError, match="400"):
+        client.set_conditions(wings=2)
+    client.set_oneflow_available(False)
+    with pytest.raises(ClientError, match="400"):
+        client._control("PUT", "/control/oneflow", {})
+    assert client.create_image("one") == 0
+    assert client.create_image("two") == 1
+
+
 class SlowHypervisor(NullHypervisor):
     """Starts and stops take until they are let go."""
 
@@ -233,7 +254,7 @@ class SlowHypervisor(NullHypervisor):
 
 def test_slow_guests_never_block_answers(tmp_path: Path) -> None:
     hypervisor = SlowHypervisor()
-    simulator = Simulator(tmp_path, hypervisor, "127.0.0.1", Settings(power_poll_seconds=0.1), 0, 0)
+    simulator = Simulator(tmp_path, hypervisor, "127.0.0.1", Settings(power_poll_seconds=0.1), 0, 0, 0)
     assert isinstance(simulator.clock, SystemClock)
     thread = threading.Thread(target=simulator.run)
     thread.start()
