@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-RECORDINGS = Path(__file__).parent / "recordings"
+from tests.contract.recorded import RECORDINGS
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,11 @@ def templates(seed: int) -> list[Comparison]:
             # one counter for both kinds, and a refused request takes no number of it
             names.documents[int(exchange["response"]["DOCUMENT"]["ID"])] = expected_id
             expected_id += 1
-        found.append(Comparison(CREATE, str(index), bench.recorded_answer(exchange), bench.answer(response)))
+        recorded = bench.recorded_answer(exchange)
+        found.append(Comparison(CREATE, str(index), recorded, bench.answer(response)))
+        if response.status == 201 and exchange["path"] == "/service_template":
+            stored = bench.flow("GET", f"/service_template/{expected_id - 1}")
+            found.append(Comparison(CREATE, str(index), recorded["content"], bench.answer(stored)["content"]))
     return found
 
 

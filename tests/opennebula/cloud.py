@@ -51,7 +51,7 @@ class Cloud:
 
     def create_vm_template(self, template: Mapping[str, Any]) -> int:
         """Register a VM template and return its id."""
-        template_id = len(self.vm_templates)
+        template_id = max(self.vm_templates, default=-1) + 1
         self.vm_templates[template_id] = {name.upper(): value for name, value in template.items()}
         return template_id
 

@@ -15,6 +15,7 @@ class Conditions:
     :param has_monitoring: whether any VM of the cloud has a monitoring record; without one the autoscaler's thread
         dies at the first policy it evaluates, until OneFlow restarts.
     :param failing_boots: so many of the next starts of a VM end in BOOT_FAILURE.
+    :param failing_ends: so many of the next ends of a VM stop in EPILOG_FAILURE.
     :param host_slots: VMs that fit on the hosts; more stay PENDING until one leaves. None: there is always room.
     :param vm_info_readable: whether OneFlow can read a VM it has just made; otherwise its ``vm_info`` stays null.
     :param networks_in_error: ids of virtual networks in state ERROR; a service that uses one ends in
@@ -24,6 +25,7 @@ class Conditions:
     acting_delay_seconds: float = 0
     has_monitoring: bool = True
     failing_boots: int = 0
+    failing_ends: int = 0
     host_slots: int | None = None
     vm_info_readable: bool = True
     networks_in_error: tuple[int, ...] = ()

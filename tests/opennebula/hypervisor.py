@@ -12,13 +12,19 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest as it is started: ``name`` is unique among the running ones, ``token`` is OneGate's, if it has one."""
+    """A guest as it is started.
+
+    :param name: unique among the running ones.
+    :param token: OneGate's, if it has one.
+    :param keeps_disk: it was powered off before and goes on with what its disk holds.
+    """
 
     name: str
     vm_id: int
     memory_mib: int
     context: dict[str, str]
     token: str | None
+    keeps_disk: bool = False
 
 
 class Hypervisor(Protocol):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """OneFlow: service templates, services, and what may be asked of them.
 
-Every method is called under the clock's lock. What a service does by itself is in ``lifecycle``, ``watchdog`` and
-``autoscaler``.
+Every method is called under the clock's lock. What a service does by itself is in ``deployment``, ``scaling``,
+``removal``, ``watchdog`` and ``autoscaler``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from tests.opennebula import old_templates, role_actions, service_templates, ser
 from tests.opennebula.autoscaler import Autoscaler
 from tests.opennebula.clock import Clock
 from tests.opennebula.conditions import Conditions
+from tests.opennebula.deployment import Deployment
 from tests.opennebula.events import EventLog
-from tests.opennebula.lifecycle import LifeCycle
 from tests.opennebula.oneflow_errors import BadRequest, NoSuchDocument, OneFlowError
 from tests.opennebula.records import Records
 from tests.opennebula.recovery import Recovery
+from tests.opennebula.removal import Removal
+from tests.opennebula.role_changes import RoleChanges
 from tests.opennebula.role_nodes import RoleNodes
+from tests.opennebula.scaling import Scaling
 from tests.opennebula.server_log import ServerLog
 from tests.opennebula.services import Document, Service
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import RoleState, ServiceState, can_update, is_transient
+from tests.opennebula.steps import Parts
 from tests.opennebula.vms import VirtualMachine, VmPool
 from tests.opennebula.waits import Waits
 from tests.opennebula.watchdog import Watchdog
@@ -58,9 +62,10 @@ class OneFlow:
         self._waits = Waits(clock, vms.vms, settings.wait_timeout_seconds, self.server_log)
         self._watchdog = Watchdog(self.services, vms, self._records, self.server_log)
         self._nodes = RoleNodes(vms, vm_templates, self._records, conditions)
-        self._lifecycle = LifeCycle(
+        parts = Parts(
             clock,
             self.services,
+            vms,
             self._nodes,
             self._waits,
             self._watchdog,
@@ -69,11 +74,13 @@ class OneFlow:
             settings,
             conditions,
         )
-        self._recovery = Recovery(self._lifecycle, self._nodes, self._waits, self._records)
+        self._deployment = Deployment(parts)
+        self._scaling = Scaling(parts, self._deployment)
+        self._removal = Removal(parts)
+        self._role_changes = RoleChanges(parts, self._deployment, self._removal)
+        self._recovery = Recovery(parts, self._deployment, self._scaling, self._removal)
+        self._autoscaler = Autoscaler(parts, self._scaling)
         self._actions = role_actions.RoleActions(clock, vms)
-        self._autoscaler = Autoscaler(
-            clock, self.services, vms, self._lifecycle, self._records, self.server_log, settings, conditions
-        )
         vms.on_state(self._vm_changed_state)
         vms.on_update(self._waits.hear_update)
 
@@ -207,7 +214,7 @@ class OneFlow:
         if unmade:
             self._records.set_state(service, ServiceState.FAILED_DEPLOYING)
             raise BadRequest(f"The simulated cloud makes no network of its own: {unmade} needs an id")
-        self._clock.call_later(0, lambda: self._lifecycle.deploy_networks(service))
+        self._clock.call_later(0, lambda: self._deployment.deploy_networks(service))
         return service
 
     def update_service(self, service_id: int, wanted: Mapping[str, Any], append: bool = False) -> None:
@@ -232,7 +239,7 @@ class OneFlow:
         :raises oneflow_errors.ServerFault: when ``force`` is None and nothing else forbids the scaling.
         """
         with self._refusals_in_the_log():
-            self._lifecycle.scale(self.service(service_id), role_name, cardinality, force)
+            self._scaling.scale(self.service(service_id), role_name, cardinality, force)
 
     def recover(self, service_id: int, delete: bool = False) -> None:
         """Start the step again in which a service is stuck, or remove it.
@@ -249,7 +256,7 @@ class OneFlow:
         """
         service = self.service(service_id)
         with self._refusals_in_the_log():
-            self._lifecycle.undeploy(service)
+            self._removal.undeploy(service)
 
     def release(self, service_id: int) -> None:
         """Let a service on HOLD start.
@@ -257,17 +264,17 @@ class OneFlow:
         :raises OneFlowError: when no role is on HOLD.
         """
         with self._refusals_in_the_log():
-            self._lifecycle.release(self.service(service_id))
+            self._deployment.release(self.service(service_id))
 
     def add_role(self, service_id: int, role: Mapping[str, Any]) -> None:
         """:raises OneFlowError: outside RUNNING, or when the name is taken."""
         with self._refusals_in_the_log():
-            self._lifecycle.add_role(self.service(service_id), copy.deepcopy(dict(role)))
+            self._role_changes.add_role(self.service(service_id), copy.deepcopy(dict(role)))
 
     def remove_role(self, service_id: int, role_name: str) -> None:
         """:raises OneFlowError: outside RUNNING, or for an unknown role."""
         with self._refusals_in_the_log():
-            self._lifecycle.remove_role(self.service(service_id), role_name)
+            self._role_changes.remove_role(self.service(service_id), role_name)
 
     def act_on_role(self, service_id: int, role_name: str, action: str, period_seconds: int, number: int) -> None:
         """Schedule an action on a role's VMs.

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.opennebula.lifecycle import LifeCycle
+from tests.opennebula.deployment import Deployment
 from tests.opennebula.oneflow_errors import OneFlowError
-from tests.opennebula.records import Records
-from tests.opennebula.role_nodes import RoleNodes
+from tests.opennebula.removal import Removal
+from tests.opennebula.scaling import Scaling
 from tests.opennebula.services import Service
 from tests.opennebula.states import (
     RECOVER_DEPLOY,
@@ -18,17 +18,17 @@ from tests.opennebula.states import (
     RoleState,
     ServiceState,
 )
-from tests.opennebula.waits import Waits
+from tests.opennebula.steps import Parts, Steps
 
 
-class Recovery:
+class Recovery(Steps):
     """Starts the step again in which a service is; its state changes only when that step ends."""
 
-    def __init__(self, lifecycle: LifeCycle, nodes: RoleNodes, waits: Waits, records: Records) -> None:
-        self._lifecycle = lifecycle
-        self._nodes = nodes
-        self._waits = waits
-        self._records = records
+    def __init__(self, parts: Parts, deployment: Deployment, scaling: Scaling, removal: Removal) -> None:
+        super().__init__(parts)
+        self._deployment = deployment
+        self._scaling = scaling
+        self._removal = removal
 
     def recover(self, service: Service, delete: bool = False) -> None:
         """Forget what the service waits for, then start again, or remove it whatever its state is.
@@ -39,7 +39,7 @@ class Recovery:
         if service.timer is not None:
             service.timer.cancel()
         if delete:
-            self._lifecycle.undeploy(service, force=True)
+            self._removal.undeploy(service, force=True)
             return
         name = service.state.name
         if name in RECOVER_DEPLOY:
@@ -49,9 +49,9 @@ class Recovery:
         elif name in RECOVER_SCALE:
             self._scale(service)
         elif name in RECOVER_NETWORKS:
-            self._lifecycle.wait_for_networks(service)
+            self._deployment.wait_for_networks(service)
         elif service.state == ServiceState.UNDEPLOYING_NETS:
-            self._lifecycle.wait_for_removed_networks(service)
+            self._removal.wait_for_removed_networks(service)
         elif service.state == ServiceState.COOLDOWN:
             # the watchdog is not told: it takes the service back after the next scaling only
             self._records.set_state(service, ServiceState.RUNNING)
@@ -64,8 +64,8 @@ class Recovery:
         for role in list(service.roles):
             if self._can_deploy(service, role):
                 revived = self._nodes.revive(service, role)
-                lifecycle = self._lifecycle
-                lifecycle.wait_for_start(service, role, revived, lifecycle.deployed, lifecycle.deployment_failed)
+                ends = self._deployment.deployed, self._deployment.deployment_failed
+                self.wait_for_start(service, role, revived, *ends)
 
     @staticmethod
     def _can_deploy(service: Service, role: dict[str, Any]) -> bool:
@@ -78,8 +78,8 @@ class Recovery:
         for role in list(service.roles):
             if RoleState(role["state"]).name in RECOVER_UNDEPLOY or not self._has_living_children(service, role):
                 leaving = self._nodes.terminate(service, role, recovering=True)
-                lifecycle = self._lifecycle
-                lifecycle.wait_for_end(service, role, leaving, lifecycle.undeployed, lifecycle.undeployment_failed)
+                ends = self._removal.undeployed, self._removal.undeployment_failed
+                self.wait_for_end(service, role, leaving, *ends)
 
     @staticmethod
     def _has_living_children(service: Service, role: dict[str, Any]) -> bool:
@@ -90,13 +90,13 @@ class Recovery:
         )
 
     def _scale(self, service: Service) -> None:
-        lifecycle = self._lifecycle
+        scaling = self._scaling
         for role in list(service.roles):
             if RoleState(role["state"]).name not in RECOVER_SCALE:
                 continue
             if role.get("scale_way") == 1:
                 leaving = self._nodes.terminate(service, role, recovering=True)
-                lifecycle.wait_for_end(service, role, leaving, lifecycle.scaled_down, lifecycle.scaling_failed)
+                self.wait_for_end(service, role, leaving, scaling.scaled_down, scaling.scaling_failed)
             else:
                 revived = self._nodes.revive(service, role)
-                lifecycle.wait_for_start(service, role, revived, lifecycle.scaled_up, lifecycle.scaling_failed)
+                self.wait_for_start(service, role, revived, scaling.scaled_up, scaling.scaling_failed)

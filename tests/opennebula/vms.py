@@ -324,6 +324,7 @@ class VmPool:
             memory_mib=int(vm.template.get("MEMORY") or 1024),
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
+            keeps_disk=while_starting == LcmState.BOOT_POWEROFF,
         )
         fails = self._conditions.failing_boots > 0
         if fails:
@@ -386,6 +387,24 @@ class VmPool:
         if vm.state != VmState.POWEROFF:
             raise self._wrong_state(vm, "resume")
         self._start_guest(vm, LcmState.BOOT_POWEROFF)
+
+    def lose_contact(self, vm: VirtualMachine) -> None:
+        """The host no longer tells of a running VM.
+
+        :raises VmError: in another state.
+        """
+        if not vm.is_in(VmState.ACTIVE, LcmState.RUNNING):
+            raise self._wrong_state(vm, "lose contact")
+        self._set_state(vm, VmState.ACTIVE, LcmState.UNKNOWN)
+
+    def regain_contact(self, vm: VirtualMachine) -> None:
+        """The host tells again of a VM that was lost.
+
+        :raises VmError: in another state.
+        """
+        if not vm.is_in(VmState.ACTIVE, LcmState.UNKNOWN):
+            raise self._wrong_state(vm, "regain contact")
+        self._set_state(vm, VmState.ACTIVE, LcmState.RUNNING)
 
     def retry(self, vm: VirtualMachine) -> None:
         """Try a failed operation again: needs a right that the ordinary owner of a VM does not have.
@@ -490,6 +509,10 @@ class VmPool:
             return
         if vm.shutdown_limit is not None:
             vm.shutdown_limit.cancel()
+        if vm.state == VmState.ACTIVE and self._conditions.failing_ends > 0:
+            self._conditions.failing_ends -= 1
+            self._set_state(vm, VmState.ACTIVE, LcmState.EPILOG_FAILURE)
+            return
         for network in self._networks.values():
             network.release(vm.id)
         vm.end_time = int(self._clock.now())

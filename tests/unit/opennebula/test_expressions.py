@@ -11,19 +11,6 @@ from hypothesis import strategies as st
 
 from tests.opennebula.elasticity import evaluate_expression
 from tests.opennebula.expressions import ExpressionError, compare, format_number, parse_expression
-from tests.unit.opennebula.scenario import sample
-
-RECORDED = [case for case in sample("oneflow-template-validation.json") if case.get("expression")]
-
-
-@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["expression"])
-def test_recorded_expression(case: dict) -> None:
-    if case["status"] == 201:
-        parse_expression(case["expression"])
-        return
-    with pytest.raises(ExpressionError) as caught:
-        parse_expression(case["expression"])
-    assert f"Role 'w', elasticity policy #0 'expression' parse error: {caught.value}" == case["response"]
 
 
 def evaluated(text: str, **values: float) -> tuple[bool, str]:

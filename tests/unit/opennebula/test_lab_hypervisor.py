@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ class FakeLab:
 
     def __init__(self) -> None:
         self.started: list[HostSpec] = []
+        self.kept_disks: list[bool] = []
         self.stopped: list[tuple[str, bool, Any]] = []
         self.running: set[str] = set()
 
-    def start(self, spec: HostSpec) -> None:
+    def start(self, spec: HostSpec, keep_disk: bool = False) -> None:
         self.started.append(spec)
+        self.kept_disks.append(keep_disk)
         self.running.add(spec.name)
 
     def stop(self, name: str, hard: bool = False, timeout_seconds: float = 90) -> None:
@@ -58,6 +61,12 @@ GUEST = Guest(name="vm-3", vm_id=3, memory_mib=8192, context={"VMID": "3"}, toke
 def test_a_host_gets_context_token_and_limited_memory(lab: FakeLab, limit: int | None, memory_mib: int) -> None:
     LabHypervisor(Path("lab"), limit).deploy(GUEST)
     assert lab.started == [HostSpec("vm-3", {"VMID": "3"}, "abc", memory_mib)]
+    assert lab.kept_disks == [False]
+
+
+def test_a_guest_that_was_powered_off_goes_on_with_its_disk(lab: FakeLab) -> None:
+    LabHypervisor(Path("lab")).deploy(replace(GUEST, keeps_disk=True))
+    assert lab.kept_disks == [True]
 
 
 def test_clean_and_hard_end(lab: FakeLab) -> None:

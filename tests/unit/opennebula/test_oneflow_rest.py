@@ -14,10 +14,7 @@ from tests.opennebula.cloud import Cloud
 from tests.opennebula.hypervisor import NullHypervisor
 from tests.opennebula.messages import Request
 from tests.opennebula.service_templates import ValidationError, deep_merge, validate
-from tests.unit.opennebula.scenario import Scenario, sample, service_template
-
-RECORDED = sample("oneflow-create.json")
-OLD_FORM = "old_6x_keys"
+from tests.unit.opennebula.scenario import Scenario, service_template
 
 
 @pytest.fixture(scope="module")
@@ -38,34 +35,6 @@ def test_credentials(scenario: Scenario, authorization: str | None, text: str) -
     headers = {} if authorization is None else {"authorization": authorization}
     response = oneflow_rest.respond(scenario.cloud, "pass", Request("GET", "/service", {}, headers))
     assert (response.status, response.body, response.content_type) == (401, text, "text/html;charset=utf-8")
-
-
-def without_times(document: dict[str, Any]) -> dict[str, Any]:
-    copy = json.loads(json.dumps(document))
-    for name in ("registration_time", "start_time"):
-        copy["DOCUMENT"]["TEMPLATE"]["BODY"].pop(name, None)
-    copy["DOCUMENT"].pop("ID")
-    return copy
-
-
-@pytest.mark.parametrize(
-    "case",
-    [case for case in RECORDED if case["method"] == "POST" and case["case"] != OLD_FORM],
-    ids=lambda c: c["case"],
-)
-def test_recorded_request(case: dict[str, Any]) -> None:
-    scenario = Scenario()
-    path = case["path"]
-    if case["case"] == "instantiate":
-        created = next(other for other in RECORDED if other["case"] == "create")
-        answer = scenario.flow_request("POST", "/service_template", created["request"])
-        path = f"/service_template/{json.loads(answer.body)['DOCUMENT']['ID']}/action"
-    response = scenario.flow_request("POST", path, case["request"])
-    assert (response.status, response.content_type) == (case["status"], case["headers"]["Content-Type"])
-    if case["status"] == 201:
-        assert without_times(json.loads(response.body)) == without_times(case["response"])
-    else:
-        assert response.body == case["response"]
 
 
 def test_pools(scenario: Scenario) -> None:
@@ -95,20 +64,6 @@ def test_bodies_that_are_no_object(scenario: Scenario, body: bytes) -> None:
 
 def template(**role: Any) -> dict[str, Any]:
     return {"name": "t", "roles": [{"name": "w", "type": "vm", "template_id": 0, "min_vms": 1, "max_vms": 3, **role}]}
-
-
-CHANGES = [case for case in sample("oneflow-template-validation.json") if "template_change" in case]
-
-
-@pytest.mark.parametrize("case", CHANGES, ids=lambda case: case["what"])
-def test_recorded_validation(case: dict[str, Any]) -> None:
-    change = {"cardinality": 1, **case["template_change"]}
-    if case["status"] == 201:
-        validate(template(**change))
-        return
-    with pytest.raises(ValidationError) as caught:
-        validate(template(**change))
-    assert str(caught.value) == case["response"]
 
 
 REFUSALS = [

@@ -1,43 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a running service grows and shrinks: what was recorded on a real OneFlow, replayed in virtual time."""
+"""How a running service grows and shrinks, in virtual time."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
 from tests.opennebula.states import RoleState, ServiceState, VmState
-from tests.unit.opennebula.scenario import GROW, SHRINK, Scenario, sample
-
-RECORDED_STEPS = sample("oneflow-elasticity.json")["evaluation"]
-
-
-@pytest.fixture(scope="module")
-def three_workers() -> Iterator[Scenario]:
-    """Workers 3, 4, 5 at the maximum; 3 has published SLURM_PENDING=1 since the start, as in the recording."""
-    scenario = Scenario().running()
-    scenario.publish(3, "SLURM_PENDING=1")
-    for vm_id in (4, 5):
-        scenario.until(lambda vm_id=vm_id: scenario.runs(vm_id))
-        if vm_id == 4:
-            scenario.publish(vm_id, "READY=YES")
-    yield scenario
-
-
-@pytest.mark.parametrize("index", range(len(RECORDED_STEPS)), ids=[step["step"] for step in RECORDED_STEPS])
-def test_recorded_evaluation(three_workers: Scenario, index: int) -> None:
-    """The steps build upon each other."""
-    step = RECORDED_STEPS[index]
-    for vm_id, line in step["published"]:
-        three_workers.publish(vm_id, line)
-    three_workers.until_state(ServiceState.RUNNING)
-    three_workers.advance(10)
-    expected = [(shown, count) for _, shown, count in step["policies"]]
-    assert three_workers.policies() == expected
-    assert (three_workers.service.state, three_workers.worker_state()) == (step["service_state"], step["role_state"])
-    assert three_workers.worker["cardinality"] == step["cardinality"]
-    assert three_workers.nodes() == step["nodes"]
+from tests.unit.opennebula.scenario import GROW, SHRINK, Scenario
 
 
 def test_only_vms_of_the_role_count() -> None:

@@ -168,6 +168,47 @@ def test_a_powered_off_worker_stops_all_evaluation_until_it_is_resumed() -> None
     scenario.until_state(ServiceState.SCALING, 15)
 
 
+def test_a_worker_out_of_contact_stops_all_evaluation_until_it_is_back() -> None:
+    scenario = Scenario().grown(2)
+    scenario.cloud.vms.lose_contact(scenario.cloud.vms.get(4))
+    assert (scenario.service.state, scenario.worker_state()) == (ServiceState.WARNING, RoleState.WARNING)
+    before = len(scenario.events("POLICY_EVALUATED"))
+    scenario.advance(3600)
+    assert len(scenario.events("POLICY_EVALUATED")) == before
+    scenario.cloud.vms.regain_contact(scenario.cloud.vms.get(4))
+    assert (scenario.service.state, scenario.nodes()) == (ServiceState.RUNNING, [3, 4])
+
+
+# --- VMs that do not end ---
+
+
+def test_a_vm_that_does_not_end_fails_the_scaling_and_recovering_forces_it() -> None:
+    scenario = Scenario().grown(3)
+    scenario.cloud.set_conditions(failing_ends=1)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 1)
+    scenario.until_state(ServiceState.FAILED_SCALING, 30)
+    assert (scenario.nodes(), scenario.worker["cardinality"]) == ([3, 5], 1), "the one that ended has left"
+    assert scenario.cloud.vms.get(3).lcm_state == LcmState.EPILOG_FAILURE
+    assert recover(scenario) == (204, "")
+    refusal = "[one.vm.recover] User [2] : Not authorized to perform ADMIN VM [3]."
+    assert f"Role worker : Terminate failed for VM 3, will perform a Delete; {refusal}" in messages(scenario)
+    scenario.until_state(ServiceState.COOLDOWN, 30)
+    assert scenario.nodes() == [5]
+
+
+def test_a_vm_that_does_not_end_fails_the_removal_and_recovering_goes_on() -> None:
+    scenario = Scenario().running()
+    scenario.cloud.set_conditions(failing_ends=1)
+    scenario.cloud.oneflow.delete(scenario.service.id)
+    scenario.until_state(ServiceState.FAILED_UNDEPLOYING, 30)
+    assert scenario.worker_state() == RoleState.FAILED_UNDEPLOYING
+    with pytest.raises(OneFlowError, match="Service cannot be undeployed in state: FAILED_UNDEPLOYING"):
+        scenario.cloud.oneflow.delete(scenario.service.id)
+    assert recover(scenario) == (204, "")
+    scenario.until(lambda: not scenario.cloud.oneflow.services, 60)
+    assert all(scenario.vm_state(vm_id) == VmState.DONE for vm_id in (1, 2, 3))
+
+
 # --- other faults ---
 
 

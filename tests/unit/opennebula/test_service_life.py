@@ -12,7 +12,7 @@ from tests.opennebula.instantiation import role_vm_template
 from tests.opennebula.oneflow import OneFlowError
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import RoleState, ServiceState, VmState
-from tests.unit.opennebula.scenario import NETWORKS, Scenario, sample, service_template
+from tests.unit.opennebula.scenario import NETWORKS, Scenario, service_template
 
 
 def test_deployment_follows_the_parents_and_waits_for_ready() -> None:
@@ -169,31 +169,6 @@ def test_values_of_parents_are_read_anew_for_each_new_vm() -> None:
     scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     assert scenario.cloud.vms.get(4).template["CONTEXT"]["ONEAPP_NFS_HOST"] == "10.77.0.99"
     assert scenario.cloud.vms.get(3).template["CONTEXT"]["ONEAPP_NFS_HOST"] != "10.77.0.99"
-
-
-def test_the_recorded_body_of_a_service_with_networks_and_parent_values() -> None:
-    recorded = sample("oneflow-networks-and-parent-values.json")[0]
-    scenario = Scenario()
-    template = scenario.cloud.oneflow.create_template(recorded["template"])
-    service = scenario.cloud.oneflow.instantiate(template, {"name": "svc-c"})
-    scenario.until(lambda: service.state == ServiceState.RUNNING, 60)
-    known = {"registration_time", "start_time", "log", "nodes"}
-    body, expected = service.body, recorded["final_body"]
-    assert {key: value for key, value in body.items() if key not in {*known, "roles"}} == {
-        key: value for key, value in expected.items() if key not in {*known, "roles"}
-    }
-    for role, expected_role in zip(body["roles"], expected["roles"], strict=True):
-        assert {key: value for key, value in role.items() if key not in known} == {
-            key: value for key, value in expected_role.items() if key not in known
-        }
-    assert [entry["message"] for entry in body["log"]] == [entry["message"] for entry in expected["log"]]
-    worker = scenario.cloud.vms.get(service.role("worker")["nodes"][0]["deploy_id"])
-    storage = scenario.cloud.vms.get(service.role("storage")["nodes"][0]["deploy_id"])
-    address = storage.template["NIC"][0]["IP"]
-    assert storage.template["NIC"][0]["NAME"] == "_NIC0"
-    assert storage.attribute("ROLE_NOTE") == "a b"
-    assert worker.attribute("STORAGE_IP") == address == worker.template["CONTEXT"]["STORAGE"]
-    assert worker.name == f"worker_0_(service_{service.id})"
 
 
 def test_user_inputs_reach_context_and_user_template_of_every_role() -> None:

@@ -242,3 +242,55 @@ def test_ending_all_makes_no_new_vms() -> None:
     scenario.advance(600)
     assert len(scenario.cloud.vms.vms) == 6
     assert scenario.hypervisor.running == {}
+
+
+# --- powered off, on hold, without room ---
+
+
+def test_a_resumed_vm_goes_on_with_its_disk(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    assert null(cloud).running[vm.host_name].keeps_disk is False
+    cloud.vms.poweroff(vm)
+    assert vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN_POWEROFF)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 5)
+    assert null(cloud).running == {}
+    cloud.vms.resume(vm)
+    assert cloud.clock.wait_until(lambda: vm.is_in(VmState.ACTIVE, LcmState.RUNNING), 5)
+    assert null(cloud).running[vm.host_name].keeps_disk is True
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_guest_that_does_not_obey_loses_its_power(cloud: Cloud, hard: bool) -> None:
+    null(cloud).obeys = False
+    vm = cloud.vms.get(new_vm(cloud))
+    asked_at = cloud.clock.now()
+    cloud.vms.poweroff(vm, hard)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 200)
+    assert cloud.clock.now() - asked_at == (0 if hard else 90)
+
+
+def test_a_vm_that_is_powered_off_can_be_terminated(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    cloud.vms.poweroff(vm, hard=True)
+    cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 5)
+    cloud.vms.terminate(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+
+
+def test_what_a_state_does_not_allow(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    for refused in (cloud.vms.resume, cloud.vms.hold, cloud.vms.release):
+        with pytest.raises(VmError, match="wrong state ACTIVE, RUNNING"):
+            refused(vm)
+    cloud.vms.poweroff(vm, hard=True)
+    cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 5)
+    with pytest.raises(VmError, match="wrong state POWEROFF, LCM_INIT"):
+        cloud.vms.poweroff(vm)
+
+
+def test_a_vm_on_hold_waits_for_its_release(cloud: Cloud) -> None:
+    vm = cloud.vms.create("held", {"CPU": "1"}, 0, on_hold=True)
+    cloud.clock.advance(60)
+    assert vm.is_in(VmState.HOLD, LcmState.LCM_INIT)
+    cloud.vms.release(vm)
+    assert cloud.clock.wait_until(lambda: vm.is_in(VmState.ACTIVE, LcmState.RUNNING), 5)
