@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context import ContextError, read_context
-from ansible_collections.onehpc.ondemand.plugins.module_utils.deadline import Deadline
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds import ROLES
+from ansible_collections.onehpc.ondemand.plugins.module_utils.waiting import wait_until
 
 PAUSE_SECONDS = 0.5
 UNKNOWN_ROLE = "unknown role"
@@ -17,14 +17,10 @@ UNKNOWN_ROLE = "unknown role"
 
 def wait_for_context(path, wait_seconds, sleep=time.sleep, clock=time.monotonic):
     """The Context in the file at `path`, once it is there and whole; ContextError when it is not in time."""
-    deadline = Deadline(wait_seconds, clock)
-    while True:
-        try:
-            return read_context(path)
-        except ContextError as error:
-            if deadline.passed:
-                raise ContextError(f"{str(error).rstrip('.')}. Waited {wait_seconds:g} s for it.") from None
-        sleep(min(PAUSE_SECONDS, deadline.remaining_seconds))
+    try:
+        return wait_until(lambda: read_context(path), ContextError, wait_seconds, PAUSE_SECONDS, sleep, clock)
+    except ContextError as error:
+        raise ContextError(f"{str(error).rstrip('.')}. Waited {wait_seconds:g} s for it.") from None
 
 
 def role_of(context):

@@ -14,7 +14,7 @@ SYSTEMCTL_SECONDS = 10
 
 
 def pause_seconds(restarts, first_seconds, longest_seconds):
-    """Seconds before the attempt that follows `restarts` failed ones: none, then doubled each time up to the longest."""
+    """Seconds before an attempt after `restarts` failed ones: none, then doubled each time up to the longest."""
     if restarts == 0:
         return 0
     return min(first_seconds * 2 ** min(restarts - 1, 30), longest_seconds)

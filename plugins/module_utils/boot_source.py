@@ -44,7 +44,7 @@ def collection_root(path):
 
 
 def lend_needed_collections(baked_path, path):
-    """Link the collections that ours needs from the image into another collections path; of ours nothing comes along."""
+    """Link what our collection needs from the image into another collections path; of ours nothing comes along."""
     baked, lent = (os.path.join(root, "ansible_collections") for root in (baked_path, path))
     for namespace in sorted(os.listdir(baked)):
         if namespace != NAMESPACE and os.path.isdir(os.path.join(baked, namespace)):

@@ -66,7 +66,7 @@ def _shapes(text):
 
 def _git_url(text):
     login = r"(?:[A-Za-z0-9._~%+-]+(?::[A-Za-z0-9._~%+-]*)?@)?"
-    host, path = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?", r"(?:/[A-Za-z0-9._~@%+-]+)+/?"
+    host, path = r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?", r"(?:/[A-Za-z0-9._~@%+-]+)+/?"
     forms = (
         f"https?://{login}{host}{path}",
         f"git://{host}{path}",

@@ -88,6 +88,6 @@ def role_variables(values):
 
 
 def parameter_value(values, name):
-    """The value of one parameter of the table in context variables, None when it is not given; ValueError when wrong."""
+    """The value of one parameter in context variables, None when it is not given; ValueError when it is wrong."""
     text = values.get(name, "").strip()
     return _BY_NAME[name].kind.read(text) if text else None

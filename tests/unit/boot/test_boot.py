@@ -45,7 +45,9 @@ def test_next_power_on_withdraws_again(host, onegate):
 def test_context_that_comes_late_is_waited_for(host):
     late = host.one_env.rename(host.root / "late")
     # What is written first has no closing quote yet.
-    host.program("systemctl", f"(printf 'export VMID=\"' > {host.one_env}; sleep 0.6; cp {late} {host.one_env}) & echo 0")
+    host.program(
+        "systemctl", f"(printf 'export VMID=\"' > {host.one_env}; sleep 0.6; cp {late} {host.one_env}) & echo 0"
+    )
     assert host.boot(context_seconds=10).status == 0
 
 

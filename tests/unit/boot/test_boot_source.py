@@ -12,6 +12,7 @@ from tests.checks.environment import VENV_BIN
 from tests.unit.boot.launcher import COMMIT
 
 IMAGE = f"Code of the image: version 0.1.0, commit {COMMIT}."
+LOGIN = "robot:s3cr%2Ft"
 GALAXY = "namespace: onehpc\nname: {name}\nversion: {version}\n"
 
 
@@ -138,7 +139,7 @@ def test_wrong_url_pulls_nothing_and_is_left_to_the_playbook_to_refuse(host):
 
 def test_login_of_the_url_is_in_no_line_and_no_argument(host):
     host.program("ansible-pull", f'env > {host.root}/environment; echo "fatal: no" >&2; exit 1')
-    host.context(ONEAPP_COLLECTION_URL="https://robot:s3cr%2Ft@git.example.org/ondemand.git")
+    host.context(ONEAPP_COLLECTION_URL=f"https://{LOGIN}@git.example.org/ondemand.git")
     attempt = host.boot()
     told = "\n".join([*attempt.lines, *attempt.errors, *host.calls()])
     assert "https://git.example.org/ondemand.git" in told
