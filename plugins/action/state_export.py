@@ -12,6 +12,7 @@ from ansible_collections.onehpc.ondemand.plugins.plugin_utils.in_process import 
 class ActionModule(InProcessAction):
     MODULE_NAME = "onehpc.ondemand.state_export"
     ARGUMENTS = state_export_tick.ARGUMENTS
+    REASON = "reason"
 
     def run_core(self, params, check_mode):
         return state_export_tick.run(params, check_mode)
