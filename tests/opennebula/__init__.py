@@ -12,6 +12,7 @@ growing and shrinking   expressions (grammar), elasticity (means, periods, decis
 virtual machines        vms (life), instantiation and parent_values (templates), contexts, networks, states
 guests                  hypervisor (interface, NullHypervisor), lab_hypervisor (hosts of tests.lab)
 time                    clock: SystemClock, and VirtualClock in which hours pass in milliseconds
+going wrong             faults and dates, ordered through control_faults
 the running simulator   cloud (all of it under one lock), events, settings, control, messages, server, simulator,
                         client, and ``python -m tests.opennebula serve``
 ======================  ===============================================================================================

@@ -145,6 +145,32 @@ class Client:
         """Events with ``seq`` above ``since``: seq time kind vm service role text."""
         return self._control("GET", f"/control/events?since={since}")
 
+    def configure_onegate(self, **settings: Any) -> None:
+        """Change members of :class:`tests.opennebula.onegate_settings.OneGateSettings`; others stay."""
+        self._control("PATCH", "/control/onegate", settings)
+
+    # --- faults ---
+
+    def set_fault(self, server: str, kind: str, **more: Any) -> int:
+        """Let requests of ``onegate`` or ``oneflow`` go wrong from now on; returns the fault's id.
+
+        :param kind: slow, hang, reset, refuse, status, truncate or garbage, see :class:`tests.opennebula.faults.Kind`.
+        :param more: members of :class:`tests.opennebula.faults.Fault`: method, path, times, seconds, status, body.
+        """
+        return self._control("POST", "/control/faults", {"server": server, "kind": kind, **more})
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The faults set and not cleared; ``spoiled`` counts the requests that met each."""
+        return self._control("GET", "/control/faults")
+
+    def clear_faults(self, fault_id: int | None = None) -> list[dict[str, Any]]:
+        """Take back one fault or all; returns them with their final counts."""
+        return self._control("DELETE", "/control/faults" if fault_id is None else f"/control/faults/{fault_id}")
+
+    def set_date(self, server: str, offset_seconds: float | None) -> None:
+        """Send the header ``Date``, that far ahead of the real time, with each answer; None sends none."""
+        self._control("PUT", f"/control/dates/{server}", {"offset_seconds": offset_seconds})
+
     # --- transport ---
 
     def _control(self, method: str, path: str, body: Any = None) -> Any:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.opennebula.clock import Clock
+from tests.opennebula.conditions import Conditions
 from tests.opennebula.events import EventLog
 from tests.opennebula.hypervisor import Hypervisor
 from tests.opennebula.networks import Network, lab_networks
 from tests.opennebula.oneflow import OneFlow
+from tests.opennebula.onegate_settings import OneGateSettings
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import VmState
 from tests.opennebula.vms import VmError, VmPool
@@ -28,11 +30,22 @@ class Cloud:
     ) -> None:
         self.clock = clock
         self.settings = settings or Settings()
+        self.onegate = OneGateSettings()
         self.events = EventLog()
         self.networks = networks if networks is not None else lab_networks()
         self.vm_templates: dict[int, dict[str, Any]] = {}
-        self.vms = VmPool(clock, hypervisor, self.networks, self.events, self.settings)
-        self.oneflow = OneFlow(clock, self.vms, self.vm_templates, self.events, self.settings)
+        self.conditions = Conditions()
+        self.vms = VmPool(clock, hypervisor, self.networks, self.events, self.settings, self.conditions)
+        self.oneflow = OneFlow(clock, self.vms, self.vm_templates, self.events, self.settings, self.conditions)
+
+    def set_conditions(self, **wanted: Any) -> dict[str, Any]:
+        """Make something go wrong, or right again; returns all conditions.
+
+        :raises ValueError: for a condition that there is not.
+        """
+        conditions = self.conditions.change(**wanted)
+        self.vms.schedule_pending()
+        return conditions
 
     def create_vm_template(self, template: Mapping[str, Any]) -> int:
         """Register a VM template and return its id."""

@@ -84,5 +84,7 @@ def build_context(
             context.update(interface_variables(index, nic, network))
     if is_yes(context.get("TOKEN", "")):
         context.update(VMID=str(vm_id), ONEGATE_ENDPOINT=onegate_endpoint)
-    context.update(DISK_ID="1", TARGET="hda")
+    # the context is the disk behind the VM's own
+    disks = attributes.get("DISK") or []
+    context.update(DISK_ID=str(len(disks) if isinstance(disks, list) else 1), TARGET="hda")
     return dict(sorted(context.items()))

@@ -54,6 +54,9 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(200, {})
     if action == ("GET", "/control/events"):
         return _answer(200, cloud.events.since(int(request.query.get("since", "0"))))
+    if action == ("PATCH", "/control/onegate"):
+        cloud.onegate.change(_object(request))
+        return _answer(200, {})
     if action == ("POST", "/control/shutdown"):
         stop()
         return _answer(202, {})

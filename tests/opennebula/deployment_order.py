@@ -13,12 +13,26 @@ Role = Mapping[str, Any]
 
 def roles_to_deploy(roles: Sequence[Role], deployment: str) -> list[str]:
     """Names of the PENDING roles whose parents all run. A parent that does not exist never runs."""
-    running = {role["name"] for role in roles if role["state"] == RoleState.RUNNING}
+    return _next_roles(roles, deployment, RoleState.PENDING, RoleState.RUNNING)
+
+
+def roles_to_hold(roles: Sequence[Role], deployment: str) -> list[str]:
+    """Names of the PENDING roles whose parents are all on HOLD; the next to be made on hold."""
+    return _next_roles(roles, deployment, RoleState.PENDING, RoleState.HOLD)
+
+
+def roles_to_release(roles: Sequence[Role], deployment: str) -> list[str]:
+    """Names of the roles on HOLD whose parents all run."""
+    return _next_roles(roles, deployment, RoleState.HOLD, RoleState.RUNNING)
+
+
+def _next_roles(roles: Sequence[Role], deployment: str, present: RoleState, of_parents: RoleState) -> list[str]:
+    settled = {role["name"] for role in roles if role["state"] == of_parents}
     return [
         role["name"]
         for role in roles
-        if role["state"] == RoleState.PENDING
-        and (deployment != "straight" or all(parent in running for parent in role.get("parents") or []))
+        if role["state"] == present
+        and (deployment != "straight" or all(parent in settled for parent in role.get("parents") or []))
     ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 JSON_TYPE = "application/json;charset=utf-8"
@@ -26,6 +27,16 @@ class Request:
         return self.body.decode("utf-8", errors="surrogateescape")
 
 
+class Delivery(Enum):
+    """How much of a response reaches the client."""
+
+    WHOLE = "whole"
+    #: Half of the body that the header announces, then the connection ends.
+    CUT_SHORT = "cut short"
+    #: Nothing: the connection is reset.
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True)
 class Response:
     """One HTTP response; no content type means that it has no body."""
@@ -33,6 +44,8 @@ class Response:
     status: int
     body: str = ""
     content_type: str | None = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delivery: Delivery = Delivery.WHOLE
 
 
 def compact_json(value: Any) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OneGate: what a VM may read and write. A function from a request to a response.
+"""OneGate: what a VM may read, write and do. A function from a request to a response.
 
-Answers of 7.4.0; since 7.0.1 every refusal of the core is the constant ``Internal server error``.
+Answers of 7.4.0, on request with the errors of 6.10.5 (:mod:`tests.opennebula.onegate_settings`).
 """
 
 from __future__ import annotations
@@ -11,46 +11,36 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
+from tests.opennebula import onegate_actions, onegate_answers, onegate_errors, onegate_updates
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.messages import Request, Response, compact_json
-from tests.opennebula.oneflow import NoSuchDocument
-from tests.opennebula.user_template import CoreRefused, RestrictedAttribute
+from tests.opennebula.oneflow_errors import NoSuchDocument
+from tests.opennebula.onegate_errors import Halt
+from tests.opennebula.onegate_updates import leading_integer
+from tests.opennebula.vm_documents import complete
 from tests.opennebula.vms import VirtualMachine
 
-UNSUPPORTED = "OneGate server doesn't support this feature"
-INTERNAL_ERROR = "Internal server error"
+#: What needs no permission but a token.
+EVERYBODY = "everybody"
 
-NIC_ATTRIBUTES = [
-    "IP",
-    "IP6_LINK",
-    "IP6_SITE",
-    "IP6_GLOBAL",
-    "NETWORK",
-    "MAC",
-    "NAME",
-    "PARENT",
-    "EXTERNAL",
-    "EXTERNAL_IP",
+#: Method, path, permission. The permission is looked at first, before the token.
+ROUTES = [
+    ("GET", re.compile(r"/"), EVERYBODY),
+    ("GET", re.compile(r"/vm"), "vm.show"),
+    ("PUT", re.compile(r"/vm"), "vm.update"),
+    ("GET", re.compile(r"/vms/([^/]+)"), "vm.show_by_id"),
+    ("PUT", re.compile(r"/vms/([^/]+)"), "vm.update_by_id"),
+    ("POST", re.compile(r"/vms/([^/]+)/action"), "vm.action_by_id"),
+    ("GET", re.compile(r"/service"), "service.show"),
+    ("PUT", re.compile(r"/service/role/([^/]+)"), "service.change_cardinality"),
+    ("GET", re.compile(r"/vrouter"), "vrouter.show"),
+    ("GET", re.compile(r"/vnet/([^/]+)"), "vnet.show_by_id"),
 ]
-
-FORM_TYPE = "application/x-www-form-urlencoded"
-
-#: Update kinds: append is the default; any other number but delete does nothing.
-APPEND, DELETE = 1, 2
-
-
-class Halt(Exception):
-    """The request ends here with this response."""
-
-    def __init__(self, status: int, body: str) -> None:
-        super().__init__(body)
-        self.response = Response(status, body)
 
 
 def respond(cloud: Cloud, request: Request) -> Response:
-    """Answer one request; called under the lock."""
+    """Answer one request; called under the lock, which an erase lets go of for a moment."""
     try:
         return _route(cloud, request)
     except Halt as halt:
@@ -58,42 +48,57 @@ def respond(cloud: Cloud, request: Request) -> Response:
 
 
 def _route(cloud: Cloud, request: Request) -> Response:
-    method = "GET" if request.method == "HEAD" else request.method
-    by_id = re.fullmatch(r"/vms/([^/]+)", request.path)
-    if method == "GET" and request.path == "/":
-        authenticate(cloud, request)
+    permission, wanted = _permission(request)
+    parameters = onegate_updates.update_parameters(request)
+    if permission in cloud.onegate.denied:
+        resource, _, action = permission.partition(".")
+        raise Halt(403, f"Action ({action}) on resource ({resource}) not supported")
+    authenticate(cloud, request, wanted if permission.startswith("vm.") else None)
+    if permission == EVERYBODY:
         base = f"http://{request.headers.get('host', '')}"
-        return Response(200, compact_json({"vm_info": f"{base}/vm", "service_info": f"{base}/service"}))
-    if request.path == "/vm" and method == "GET":
-        authenticate(cloud, request)
-        return Response(200, compact_json(vm_shown(source_vm(cloud, request))))
-    if request.path == "/vm" and method == "PUT":
-        parameters = update_parameters(request)
-        authenticate(cloud, request)
-        return update(cloud, source_vm(cloud, request), request, parameters)
-    if by_id and method == "GET":
-        authenticate(cloud, request, by_id.group(1))
-        return Response(200, compact_json(vm_shown(requested_vm(cloud, request, by_id.group(1)))))
-    if by_id and method == "PUT":
-        parameters = update_parameters(request)
-        authenticate(cloud, request, by_id.group(1))
-        return update(cloud, requested_vm(cloud, request, by_id.group(1)), request, parameters)
-    if request.path == "/service" and method == "GET":
-        authenticate(cloud, request)
-        if "extended" in request.query:
-            return not_simulated("GET /service?extended")
+        return _answer({"vm_info": f"{base}/vm", "service_info": f"{base}/service"})
+    if permission.startswith("vm."):
+        return _vm(cloud, permission, wanted, request, parameters)
+    if permission == "service.show":
         vm = source_vm(cloud, request)
-        return Response(200, compact_json(service_of(cloud, vm.id, vm)))
-    if method == "POST" and re.fullmatch(r"/vms/[^/]+/action", request.path):
-        return not_simulated("POST /vms/ID/action")
-    if method == "PUT" and re.fullmatch(r"/service/role/[^/]+", request.path):
-        return not_simulated("PUT /service/role/NAME")
-    raise Halt(400, UNSUPPORTED)
+        return _answer(service_of(cloud, vm.id, vm, onegate_answers.is_extended(parameters)))
+    if permission == "service.change_cardinality":
+        vm = source_vm(cloud, request)
+        service = service_of(cloud, vm.id, vm)["SERVICE"]
+        return onegate_actions.change_cardinality(cloud, int(service["id"]), str(wanted), request)
+    return _router(permission, wanted)
 
 
-def not_simulated(what: str) -> Response:
-    """For what the real server can do and this one cannot."""
-    return Response(501, f"{what} is not simulated")
+def _permission(request: Request) -> tuple[str, str | None]:
+    """The permission that the request needs, and what its path names."""
+    method = "GET" if request.method == "HEAD" else request.method
+    for known_method, pattern, permission in ROUTES:
+        match = pattern.fullmatch(request.path)
+        if match and method == known_method:
+            return permission, match.group(1) if match.groups() else None
+    raise Halt(400, onegate_errors.UNSUPPORTED)
+
+
+def _vm(cloud: Cloud, permission: str, wanted: str | None, request: Request, parameters: Mapping[str, str]) -> Response:
+    vm = source_vm(cloud, request) if wanted is None else requested_vm(cloud, request, wanted)
+    if permission == "vm.action_by_id":
+        return onegate_actions.act(cloud, vm, request)
+    if permission.startswith("vm.update"):
+        return onegate_updates.update(cloud, vm, request, parameters)
+    return _answer(onegate_answers.vm_shown(vm))
+
+
+def _router(permission: str, wanted: str | None) -> Response:
+    """No VM is a virtual router here."""
+    if permission == "vrouter.show":
+        raise Halt(400, "Empty or invalid VROUTER_ID")
+    if not re.fullmatch(r"[+-]?\d+", str(wanted), re.ASCII):
+        raise Halt(400, f"Invalid id format (ID: {wanted}). ID must be an integer.")
+    raise Halt(400, "Virtual networks information can only be retrieved from Virtual Routers.")
+
+
+def _answer(value: Any) -> Response:
+    return Response(200, compact_json(value))
 
 
 # --- authentication ---
@@ -108,16 +113,10 @@ def authenticate(cloud: Cloud, request: Request, route_id: str | None = None) ->
     token = request.headers.get("x-onegate-token")
     vm_id = request.headers.get("x-onegate-vmid") or route_id or request.query.get("id")
     if token is None or vm_id is None or not re.fullmatch(r"[0-9]+", vm_id):
-        raise Halt(401, "Not authorized")
+        raise onegate_errors.not_authorized()
     vm = cloud.vms.vms.get(int(vm_id))
     if vm is None or vm.token is None or not hmac.compare_digest(vm.token.encode(), token.strip().encode()):
-        raise Halt(401, "Not authorized")
-
-
-def leading_integer(text: str) -> int:
-    """The integer a text starts with, else 0: ``abc`` is 0."""
-    match = re.match(r"\s*([+-]?\d+)", text, re.ASCII)
-    return int(match.group(1)) if match else 0
+        raise onegate_errors.not_authorized()
 
 
 def source_vm(cloud: Cloud, request: Request) -> VirtualMachine:
@@ -140,42 +139,18 @@ def requested_vm(cloud: Cloud, request: Request, wanted: str) -> VirtualMachine:
     if caller.id == vm_id:
         return caller
     if caller.attribute("SERVICE_ID") is None:
-        raise Halt(
-            400,
-            "This VM does not belong to any Virtual Router or Service, "
-            "so it cannot retrieve information from other VMs",
-        )
+        raise Halt(400, onegate_errors.NO_GROUP)
     service_of(cloud, vm_id, caller)
     return existing_vm(cloud, vm_id)
 
 
-# --- answers ---
-
-
-def vm_shown(vm: VirtualMachine) -> dict[str, Any]:
-    """The VM element: its interfaces always a list, with few attributes, and no context."""
-    document = vm.document()
-    nics = document["TEMPLATE"].get("NIC") or []
-    return {
-        "VM": {
-            "NAME": document["NAME"],
-            "ID": document["ID"],
-            "STATE": document["STATE"],
-            "LCM_STATE": document["LCM_STATE"],
-            "USER_TEMPLATE": document["USER_TEMPLATE"],
-            "TEMPLATE": {
-                "NIC": [{name: nic[name] for name in nic if name in NIC_ATTRIBUTES} for nic in nics],
-                "NIC_ALIAS": [],
-            },
-        }
-    }
-
-
-def service_of(cloud: Cloud, vm_id: int, caller: VirtualMachine) -> dict[str, Any]:
+def service_of(cloud: Cloud, vm_id: int, caller: VirtualMachine, extended: bool = False) -> dict[str, Any]:
     """The SERVICE element of the caller's service.
 
     400 when the caller has no service or ``vm_id`` is not among its nodes; a OneFlow that is down looks like a
     service that does not exist, 404.
+
+    :param extended: with each node's VM in full; 404 when one of them cannot be read.
     """
     service_id = caller.attribute("SERVICE_ID")
     if not isinstance(service_id, str) or not re.fullmatch(r"\d+", service_id, re.ASCII):
@@ -186,77 +161,15 @@ def service_of(cloud: Cloud, vm_id: int, caller: VirtualMachine) -> dict[str, An
         document = cloud.oneflow.service(int(service_id)).document()
     except NoSuchDocument:
         raise Halt(404, f"Service {service_id} not found") from None
-    shown = service_shown(document)
+
+    def in_full(node: Mapping[str, Any]) -> dict[str, Any]:
+        return {"VM": complete(existing_vm(cloud, node["deploy_id"]))}
+
+    shown = onegate_answers.service_shown(document, in_full if extended else onegate_answers.kept_info)
     members = [node["deploy_id"] for role in shown["SERVICE"]["roles"] for node in role["nodes"]]
     if vm_id not in members:
-        raise Halt(400, f"Service {service_id} does not contain VM {vm_id}.")
+        raise onegate_errors.not_in_service(service_id, vm_id)
     return shown
-
-
-def service_shown(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The SERVICE element: no limits, policies, networks, inputs or log, and of each VM only what OneFlow kept."""
-    body = document["DOCUMENT"]["TEMPLATE"]["BODY"]
-    return {
-        "SERVICE": {
-            "name": document["DOCUMENT"]["NAME"],
-            "id": document["DOCUMENT"]["ID"],
-            "state": body["state"],
-            "roles": [
-                {
-                    "name": role["name"],
-                    "cardinality": role["cardinality"],
-                    "state": role["state"],
-                    "nodes": [
-                        {"deploy_id": node["deploy_id"], "running": None, "vm_info": node["vm_info"]}
-                        for node in role.get("nodes") or []
-                    ],
-                }
-                for role in body["roles"]
-            ],
-        }
-    }
-
-
-# --- updates ---
-
-
-def update_parameters(request: Request) -> dict[str, str]:
-    """Parameters of query and form body; the body counts only with the form's content type.
-
-    400 for a ``%`` that is no encoding, as in a raw body sent with the form's content type.
-    """
-    parameters = dict(request.query)
-    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if content_type != FORM_TYPE:
-        return parameters
-    for pair in request.body.split(b"&"):
-        if pair:
-            name, _, value = pair.partition(b"=")
-            parameters[form_text(name)] = form_text(value)
-    return parameters
-
-
-def form_text(encoded: bytes) -> str:
-    """One name or value of a form."""
-    if re.search(rb"%(?![0-9A-Fa-f]{2})", encoded):
-        shown = encoded.decode("utf-8", errors="replace")
-        raise Halt(400, f"Invalid query parameters: invalid %-encoding ({shown})")
-    return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", errors="surrogateescape")
-
-
-def update(cloud: Cloud, vm: VirtualMachine, request: Request, parameters: Mapping[str, str]) -> Response:
-    """Merge the update's attributes into the VM's USER_TEMPLATE: all of them or none."""
-    kind = leading_integer(parameters["type"]) if "type" in parameters else APPEND
-    if kind != APPEND:
-        return not_simulated(f"PUT with type={parameters['type']}")
-    text = parameters["data"] if "data" in parameters else request.text()
-    try:
-        cloud.vms.update(vm, text)
-    except RestrictedAttribute as error:
-        raise Halt(403, f"Attribute ({error}) cannot be modified") from None
-    except CoreRefused:
-        raise Halt(500, INTERNAL_ERROR) from None
-    return Response(200, "")
 
 
 def parsed(response: Response) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.opennebula.expressions import ExpressionError, parse_expression
+from tests.opennebula.oneflow_errors import BadRequest
 
 
 class ValidationError(Exception):
@@ -146,13 +147,24 @@ def validate(template: Mapping[str, Any]) -> dict[str, Any]:
     checked = copy.deepcopy(dict(template))
     _check(checked, _SERVICE, "")
     for role in checked["roles"]:
-        _check(role, _ROLE, "")
+        validate_role(role)
     for index, role in enumerate(checked["roles"]):
         if any(role["name"] == other["name"] for other in checked["roles"][index + 1 :]):
             raise ValidationError(f"Role name '{role['name']}' is repeated")
         _check_role_numbers(role)
         _check_expressions(role)
+        _check_schedules(role)
     return checked
+
+
+def validate_role(role: dict[str, Any]) -> None:
+    """Check one role and fill in its defaults; roles of virtual routers are not simulated.
+
+    :raises ValidationError: with OneFlow's text.
+    """
+    if isinstance(role, dict) and role.get("type", "vm") != "vm":
+        raise ValidationError(f'Unsupported role type "{role["type"]}"')
+    _check(role, _ROLE, "")
 
 
 def _check_role_numbers(role: Mapping[str, Any]) -> None:
@@ -177,6 +189,16 @@ def _check_expressions(role: Mapping[str, Any]) -> None:
             parse_expression(policy["expression"])
         except ExpressionError as error:
             raise ValidationError(f"{where} parse error: {error}") from error
+
+
+def _check_schedules(role: Mapping[str, Any]) -> None:
+    for index, policy in enumerate(role.get("scheduled_policies") or []):
+        where = f"Role '{role['name']}', scheduled policy #{index}"
+        given = [name for name in ("start_time", "recurrence") if policy.get(name) is not None]
+        if len(given) == 2:
+            raise ValidationError(f"{where} must define 'start_time' or 'recurrence', but not both")
+        if not given:
+            raise ValidationError(f"{where} needs to define either 'start_time' or 'recurrence'")
 
 
 def deep_merge(base: Any, extra: Any) -> Any:
@@ -218,7 +240,7 @@ def merge_for_instance(template: Mapping[str, Any], extra: Mapping[str, Any]) ->
 def check_inputs(body: Mapping[str, Any]) -> None:
     """Every declared user input needs a value, also an optional one.
 
-    :raises ValidationError: (the text is ours, it was not measured).
+    :raises BadRequest: (the text is ours, it was not measured).
     """
     values = body.get("user_inputs_values") or {}
     missing = [name for name in body.get("user_inputs") or {} if name not in values]
@@ -226,7 +248,49 @@ def check_inputs(body: Mapping[str, Any]) -> None:
         own = role.get("user_inputs_values") or {}
         missing += [name for name in role.get("user_inputs") or {} if name not in own]
     if missing:
-        raise ValidationError(f"Every user input needs a value, there is none for: {', '.join(missing)}")
+        raise BadRequest(f"Every user input needs a value, there is none for: {', '.join(missing)}")
+
+
+def networks_values(template: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"networks_values": [...]}`` for the networks of a template, from its own specifications
+    (``M|network|text| |id:7``) when the request brings none; empty without networks.
+
+    :raises BadRequest: for a network without a value, and for values in another form.
+    """
+    networks = template.get("networks")
+    values = extra.get("networks_values")
+    if networks and not isinstance(networks, Mapping):
+        raise BadRequest("Wrong networks format")
+    if networks and values is None:
+        values = []
+        for name, specification in networks.items():
+            try:
+                kind, _, identity = specification.split("|")[4].strip().partition(":")
+            except (AttributeError, IndexError):
+                raise BadRequest("Wrong networks format") from None
+            values.append({name: {kind: identity}})
+    if values is None:
+        return {}
+    if not all(isinstance(value, Mapping) for value in values):
+        raise BadRequest("Wrong networks_values format")
+    if set(networks or {}) - {name for value in values for name in value}:
+        raise BadRequest("Every network key must have its value defined at networks_value")
+    return {"networks_values": values}
+
+
+def network_ids(body: Mapping[str, Any]) -> list[int]:
+    """Ids of the networks a service uses; what is no number is 0."""
+    given = [str(network["id"]) for value in body.get("networks_values") or [] for network in value.values()]
+    return [int(text) if text.isdigit() else 0 for text in given]
+
+
+def network_to_make(body: Mapping[str, Any]) -> str | None:
+    """The first network that OneFlow would have to make or reserve, None when all exist."""
+    for value in body.get("networks_values") or []:
+        for name, network in value.items():
+            if "id" not in network:
+                return name
+    return None
 
 
 def resolve_networks(nics: list[Any], networks_values: list[Any]) -> list[Any]:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A OneFlow service: its body as OneFlow stores it, and the changes of states that are recorded in it."""
+"""OneFlow's documents: service templates and services, with their bodies as OneFlow stores them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tests.opennebula.clock import Timer
 from tests.opennebula.elasticity import DEFAULT_COOLDOWN_SECONDS
 from tests.opennebula.states import RoleState, ServiceState
 from tests.opennebula.vms import OWNER
@@ -19,16 +20,52 @@ SERVICE_DOCUMENT = "100"
 
 
 @dataclass
-class Service:
-    """One service. ``watched``: whether the watchdog reacts to states of its VMs."""
+class Document:
+    """What both kinds share.
+
+    :param name: may differ from the body's after a rename.
+    :param permissions: three octal digits.
+    """
 
     id: int
     body: dict[str, Any]
-    watched: bool = False
+    name: str = ""
+    permissions: str = "600"
+    kind = TEMPLATE_DOCUMENT
 
-    @property
-    def name(self) -> str:
-        return self.body["name"]
+    def __post_init__(self) -> None:
+        self.name = self.name or self.body["name"]
+
+    def document(self) -> dict[str, Any]:
+        """The document as OneFlow answers with it."""
+        shown = {
+            f"{who}_{what}": str(int(digit) >> shift & 1)
+            for who, digit in zip(("OWNER", "GROUP", "OTHER"), self.permissions, strict=True)
+            for shift, what in ((2, "U"), (1, "M"), (0, "A"))
+        }
+        return {
+            "DOCUMENT": {
+                "ID": str(self.id),
+                **OWNER,
+                "NAME": self.name,
+                "TYPE": self.kind,
+                "PERMISSIONS": shown,
+                "TEMPLATE": {"BODY": self.body},
+            }
+        }
+
+
+@dataclass
+class Service(Document):
+    """One service.
+
+    :param watched: whether the watchdog reacts to states of its VMs.
+    :param timer: what ends the present wait for networks or for the cooldown.
+    """
+
+    watched: bool = False
+    timer: Timer | None = field(default=None, repr=False)
+    kind = SERVICE_DOCUMENT
 
     @property
     def state(self) -> ServiceState:
@@ -41,6 +78,10 @@ class Service:
     @property
     def deployment(self) -> str:
         return self.body["deployment"]
+
+    @property
+    def waits_for_ready(self) -> bool:
+        return bool(self.body.get("ready_status_gate"))
 
     def role(self, name: str | None) -> dict[str, Any] | None:
         return next((role for role in self.roles if role["name"] == name), None)
@@ -66,29 +107,7 @@ class Service:
         entries.append({"timestamp": int(now), "severity": severity, "message": message})
         self.body["log"] = entries[-LONGEST_LOG:]
 
-    def document(self) -> dict[str, Any]:
-        return document(self.id, SERVICE_DOCUMENT, self.body)
-
 
 def role_node_ids(role: dict[str, Any]) -> list[int]:
     """Ids of the role's VMs, in the order of their creation."""
     return [node["deploy_id"] for node in role.get("nodes") or []]
-
-
-def document(document_id: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    """A service or a service template as OneFlow answers with it."""
-    owner_only = {
-        f"{who}_{what}": "1" if who == "OWNER" and what in "UM" else "0"
-        for who in ("OWNER", "GROUP", "OTHER")
-        for what in "UMA"
-    }
-    return {
-        "DOCUMENT": {
-            "ID": str(document_id),
-            **OWNER,
-            "NAME": body["name"],
-            "TYPE": kind,
-            "PERMISSIONS": owner_only,
-            "TEMPLATE": {"BODY": body},
-        }
-    }

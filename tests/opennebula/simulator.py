@@ -10,9 +10,11 @@ import secrets
 import threading
 from pathlib import Path
 
-from tests.opennebula import control, oneflow_rest, onegate
+from tests.opennebula import control, control_faults, oneflow_rest, onegate
 from tests.opennebula.clock import SystemClock
 from tests.opennebula.cloud import Cloud
+from tests.opennebula.dates import Dates
+from tests.opennebula.faults import ONEFLOW, ONEGATE, Answer, Faults
 from tests.opennebula.hypervisor import Hypervisor
 from tests.opennebula.messages import Request, Response
 from tests.opennebula.server import HttpServer
@@ -52,10 +54,13 @@ class Simulator:
         self._stop = threading.Event()
         self.clock = SystemClock()
         self.cloud = Cloud(self.clock, hypervisor, settings)
-        gate = HttpServer.tcp(address, onegate_port, self._answer_onegate, self.clock, "onegate")
-        flow = HttpServer.tcp(address, oneflow_port, self._answer_oneflow, self.clock, "oneflow")
-        local = HttpServer.unix(run_dir / SOCKET_NAME, self._answer_local, self.clock, "local")
-        self._servers = [gate, flow, local]
+        self._faults = Faults()
+        self._dates = Dates(self.clock.now)
+        self._refusing = threading.Lock()
+        gate = HttpServer.tcp(address, onegate_port, self._troubled(ONEGATE, self._answer_onegate), ONEGATE)
+        flow = HttpServer.tcp(address, oneflow_port, self._troubled(ONEFLOW, self._answer_oneflow), ONEFLOW)
+        self._public = {ONEGATE: gate, ONEFLOW: flow}
+        self._local = HttpServer.unix(run_dir / SOCKET_NAME, self._answer_local, "local")
         access = {
             "address": address,
             "onegate_port": gate.port,
@@ -66,16 +71,34 @@ class Simulator:
         _write_private(run_dir / ACCESS_NAME, json.dumps(access))
         _write_private(run_dir / PID_NAME, f"{os.getpid()}\n")
 
+    def _troubled(self, server: str, right: Answer) -> Answer:
+        """Answers as the network sees them: with the faults and the dates that a test ordered."""
+        return lambda request: self._dates.dated(server, self._faults.answer(server, request, right))
+
     def _answer_onegate(self, request: Request) -> Response:
-        return onegate.respond(self.cloud, request)
+        with self.clock.lock:
+            return onegate.respond(self.cloud, request)
 
     def _answer_oneflow(self, request: Request) -> Response:
-        return oneflow_rest.respond(self.cloud, self._password, request)
+        with self.clock.lock:
+            return oneflow_rest.respond(self.cloud, self._password, request)
 
     def _answer_local(self, request: Request) -> Response:
+        """Control, and OneFlow without its faults."""
+        if control_faults.PATHS.fullmatch(request.path):
+            return control_faults.respond(self._faults, self._dates, self._apply_refusals, request)
         if request.path.startswith("/control/"):
-            return control.respond(self.cloud, self.request_stop, request)
+            with self.clock.lock:
+                return control.respond(self.cloud, self.request_stop, request)
         return self._answer_oneflow(request)
+
+    def _apply_refusals(self) -> None:
+        with self._refusing:
+            for name, server in self._public.items():
+                if self._faults.refuses(name):
+                    server.refuse()
+                else:
+                    server.start()
 
     def request_stop(self) -> None:
         """Let :meth:`run` return, after it has ended every VM. Safe in a signal handler."""
@@ -86,15 +109,17 @@ class Simulator:
         self.clock.start()
         with self.clock.lock:
             self.cloud.oneflow.start()
-        for server in self._servers:
+        for server in (*self._public.values(), self._local):
             server.start()
         log.info("serving")
         self._stop.wait()
         log.info("stopping: ending all VMs")
+        self._faults.clear()
         if not self.cloud.end_all_vms():
             log.error("not every VM ended in time")
-        for server in self._servers:
-            server.stop()
+        with self._refusing:
+            for server in (*self._public.values(), self._local):
+                server.stop()
         self.clock.stop()
         for name in (SOCKET_NAME, ACCESS_NAME, PID_NAME):
             (self._run_dir / name).unlink(missing_ok=True)

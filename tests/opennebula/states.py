@@ -104,6 +104,23 @@ _FAILED = frozenset(
 )
 
 
+#: States from which a recovery deploys, scales or undeploys what is missing; roles have the same without networks.
+RECOVER_DEPLOY = frozenset({"FAILED_DEPLOYING", "DEPLOYING", "PENDING"})
+RECOVER_SCALE = frozenset({"FAILED_SCALING", "SCALING"})
+RECOVER_UNDEPLOY = frozenset({"FAILED_UNDEPLOYING", "UNDEPLOYING"})
+RECOVER_NETWORKS = frozenset({"DEPLOYING_NETS", "FAILED_DEPLOYING_NETS"})
+
+
+def is_transient(state: ServiceState) -> bool:
+    """A restarted OneFlow recovers services in these states."""
+    return state in _TRANSIENT
+
+
+def can_update(state: ServiceState) -> bool:
+    """A service is changed in no transient and in no failed state."""
+    return state not in _TRANSIENT and state not in _FAILED
+
+
 def can_scale(state: ServiceState) -> bool:
     """Scaling is accepted in RUNNING alone, not even in WARNING."""
     return state == ServiceState.RUNNING

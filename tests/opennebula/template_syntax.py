@@ -8,6 +8,7 @@ an error. Both are needed to get the surprising results of the real core.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 Value = str | dict[str, str]
 
@@ -34,9 +35,35 @@ _IN_VALUE = (
 )
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+#: The parser's names of tokens in its messages.
+_SHOWN_KINDS = {
+    "variable": "VARIABLE",
+    "equal": "EQUAL",
+    "equal_empty": "EQUAL_EMPTY",
+    "comma": "COMMA",
+    "opening_bracket": "OBRACKET",
+    "closing_bracket": "CBRACKET",
+    "cdata_end": "CCDATA",
+    "string": "STRING",
+    "end": "$end",
+}
+
+#: The core never sets it; this is what it showed when it was recorded.
+_SHOWN_LINE = 1092628512
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    lexeme: str
+    #: In bytes from 1; the second is behind its end.
+    columns: tuple[int, int]
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
     position = 0
+    columns = (1, 1)
     rules = _OUTSIDE_VALUE
     while position < len(text):
         kind, length = "", 0
@@ -44,8 +71,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             match = pattern.match(text, position)
             if match and len(match.group()) > length:
                 kind, length = name, len(match.group())
-        lexeme = text[position : position + length]
+        lexeme = text[position : position + (length or 1)]
         position += length or 1
+        columns = columns[1], columns[1] + len(lexeme.encode(errors="surrogateescape"))
         if not length or kind == "skip":
             continue
         if kind == "equal":
@@ -53,12 +81,12 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         elif rules is _IN_VALUE:
             rules = _OUTSIDE_VALUE
         if kind == "quoted":
-            found.append(("string", lexeme[1:-1]))
+            found.append(_Token("string", lexeme[1:-1], columns))
         elif kind == "bare":
-            found.append(("string", lexeme))
+            found.append(_Token("string", lexeme, columns))
         else:
-            found.append((kind, lexeme))
-    found.append(("end", ""))
+            found.append(_Token(kind, lexeme, columns))
+    found.append(_Token("end", "", columns))
     return found
 
 
@@ -67,30 +95,34 @@ class _Parser:
         self._tokens = _tokens(text)
         self._position = 0
 
-    def _take(self, *kinds: str) -> tuple[str, str]:
-        kind, lexeme = self._tokens[self._position]
-        if kind not in kinds:
-            expected = " or ".join(kinds)
-            raise TemplateSyntaxError(f"Parse error: syntax error, unexpected {kind}, expecting {expected}")
+    def _take(self, *kinds: str) -> _Token:
+        token = self._tokens[self._position]
+        if token.kind not in kinds:
+            expected = " or ".join(_SHOWN_KINDS[kind] for kind in kinds)
+            raise TemplateSyntaxError(
+                f"Parse error: syntax error, unexpected {_SHOWN_KINDS[token.kind]}, expecting {expected} "
+                f"at line {_SHOWN_LINE}, columns {token.columns[0]}:{token.columns[1]}"
+            )
         self._position += 1
-        return kind, lexeme
+        return token
 
     def _peek(self) -> str:
-        return self._tokens[self._position][0]
+        return self._tokens[self._position].kind
 
     def template(self) -> list[tuple[str, Value]]:
         attributes: list[tuple[str, Value]] = []
-        while self._peek() != "end":
+        while self._peek() == "variable" or (not attributes and self._peek() != "end"):
             attributes.append(self._attribute())
+        self._take("end")
         return attributes
 
     def _attribute(self) -> tuple[str, Value]:
-        name = attribute_name(self._take("variable")[1])
-        if self._take("equal", "equal_empty")[0] == "equal_empty":
+        name = attribute_name(self._take("variable").lexeme)
+        if self._take("equal", "equal_empty").kind == "equal_empty":
             return name, ""
-        kind, lexeme = self._take("string", "opening_bracket")
-        if kind == "string":
-            return name, _unescape(lexeme)
+        token = self._take("opening_bracket", "string")
+        if token.kind == "string":
+            return name, _unescape(token.lexeme)
         return name, self._members()
 
     def _members(self) -> dict[str, str]:
@@ -104,10 +136,10 @@ class _Parser:
         return members
 
     def _member(self, members: dict[str, str]) -> None:
-        name = self._take("variable")[1].upper()
+        name = self._take("variable").lexeme.upper()
         self._take("equal")
         # the first of two members with one name stays
-        members.setdefault(name, _unescape(self._take("string")[1]))
+        members.setdefault(name, _unescape(self._take("string").lexeme))
 
 
 def _unescape(value: str) -> str:

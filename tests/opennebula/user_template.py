@@ -6,35 +6,28 @@ Stored form: name -> list of values, since one name may occur several times.
 
 from __future__ import annotations
 
-from tests.opennebula.escaping import escape_attributes
+from collections.abc import Collection
+
 from tests.opennebula.template_syntax import TemplateSyntaxError, Value, parse_template
 
 Stored = dict[str, list[Value]]
 Shown = str | dict[str, str] | list[Value]
-
-#: Names OneGate refuses to change (its shipped default).
-RESTRICTED_NAMES = ("SCHED_REQUIREMENTS", "SERVICE_ID", "ROLE_NAME")
-
-#: Names OneGate does not show.
-HIDDEN_NAMES = ("SCHED_MESSAGE",)
-
-
-class RestrictedAttribute(Exception):
-    """The update names an attribute that OneGate protects."""
 
 
 class CoreRefused(Exception):
     """The core refused the update; nothing of it is stored."""
 
 
-def first_restricted_name(escaped: str) -> str | None:
+def first_restricted_name(escaped: str, restricted: Collection[str]) -> str | None:
     """The first protected name of the escaped update, as it is written there.
+
+    :param restricted: upper-case names.
 
     A blank beside the name hides it: OneGate compares the text left of the equals sign as it stands.
     """
     for line in escaped.split("\n"):
         name = line.split("=")[0]
-        if name.upper() in RESTRICTED_NAMES:
+        if name.upper() in restricted:
             return name
     return None
 
@@ -47,34 +40,27 @@ def through_xmlrpc(text: str) -> str:
     """
     for character in text:
         code = ord(character)
-        allowed = code in (0x09, 0x0A, 0x0D) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD
-        if not allowed:
-            raise CoreRefused(f"Call XML not a proper XML-RPC call: character {code:#x}")
+        if code > 0xFFFF:
+            raise CoreRefused(
+                "Call XML not a proper XML-RPC call.  "
+                f"{len(text.encode(errors='replace'))}-byte supposed UTF-8 string is not valid UTF-8.  "
+                "UTF-8 string contains a character not in the Basic Multilingual Plane "
+                f"(first byte 0xffffff{character.encode()[0]:x})"
+            )
+        if not (code in (0x09, 0x0A, 0x0D) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD):
+            raise CoreRefused("Call XML not a proper XML-RPC call.  Call is not valid XML.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def text_for_core(body: str) -> str:
-    """What the core receives for the body of an update (type 1).
-
-    :raises RestrictedAttribute: with the name as its text.
-    :raises CoreRefused: as :func:`through_xmlrpc`.
-    """
-    escaped = escape_attributes(body)
-    restricted = first_restricted_name(escaped)
-    if restricted is not None:
-        raise RestrictedAttribute(restricted)
-    return through_xmlrpc(escaped)
-
-
 def parse_update(core_text: str) -> list[tuple[str, Value]]:
-    """The attributes of a text from :func:`text_for_core`.
+    """The attributes of a text as the core has received it.
 
     :raises CoreRefused: when the core cannot parse it.
     """
     try:
         return parse_template(core_text)
     except TemplateSyntaxError as error:
-        raise CoreRefused(str(error)) from error
+        raise CoreRefused(f"[one.vm.update] {error}") from error
 
 
 def merge(stored: Stored, attributes: list[tuple[str, Value]]) -> Stored:
@@ -97,4 +83,16 @@ def shown_value(values: list[Value]) -> Shown:
 
 def shown(stored: Stored) -> dict[str, Shown]:
     """The USER_TEMPLATE of an answer, sorted by name as the core keeps it."""
-    return {name: shown_value(stored[name]) for name in sorted(stored) if name not in HIDDEN_NAMES}
+    return {name: shown_value(stored[name]) for name in sorted(stored)}
+
+
+def as_text(stored: Stored) -> str:
+    """The attributes as the text of a template."""
+    lines = [f"{name}={_quoted(value)}" for name, values in stored.items() for value in values]
+    return "\n".join(lines)
+
+
+def _quoted(value: Value) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace('"', '\\"') + '"'
+    return "[" + ",".join(f"{name}={_quoted(member)}" for name, member in value.items()) + "]"

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.opennebula import user_template
 from tests.opennebula.clock import Clock, Timer
+from tests.opennebula.conditions import Conditions
 from tests.opennebula.contexts import build_context, is_yes
 from tests.opennebula.events import EventLog, shown
 from tests.opennebula.hypervisor import Guest, Hypervisor
@@ -122,6 +123,15 @@ class VirtualMachine:
     def is_in(self, state: VmState, lcm_state: LcmState) -> bool:
         return self.state == state and self.lcm_state == lcm_state
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether its start or end has failed."""
+        return self.state == VmState.ACTIVE and self.lcm_state in FAILURE_LCM_STATES
+
+    @property
+    def is_powering_off(self) -> bool:
+        return self.state == VmState.ACTIVE and self.lcm_state in (LcmState.SHUTDOWN, LcmState.SHUTDOWN_POWEROFF)
+
 
 Listener = Callable[[VirtualMachine], None]
 UpdateListener = Callable[[VirtualMachine, str], None]
@@ -131,8 +141,15 @@ class VmPool:
     """All VMs ever made, and what changes them. Every method is called under the clock's lock."""
 
     def __init__(
-        self, clock: Clock, hypervisor: Hypervisor, networks: list[Network], events: EventLog, settings: Settings
+        self,
+        clock: Clock,
+        hypervisor: Hypervisor,
+        networks: list[Network],
+        events: EventLog,
+        settings: Settings,
+        conditions: Conditions,
     ) -> None:
+        self._conditions = conditions
         self._clock = clock
         self._hypervisor = hypervisor
         self._networks = {network.id: network for network in networks}
@@ -159,8 +176,8 @@ class VmPool:
 
     # --- creation ---
 
-    def create(self, name: str, template: Mapping[str, Any], template_id: int) -> VirtualMachine:
-        """A new VM from a finished template, on its way to a host.
+    def create(self, name: str, template: Mapping[str, Any], template_id: int, on_hold: bool = False) -> VirtualMachine:
+        """A new VM from a finished template, on its way to a host, or on hold until it is released.
 
         :raises VmError: when a network is unknown or has no free address.
         """
@@ -196,7 +213,10 @@ class VmPool:
         self.vms[vm_id] = vm
         self._note(vm, "CREATED", f"{name} created")
         self._event(vm, "VM_CREATED", f"{name} created")
-        self._clock.call_later(self._settings.scheduler_seconds, lambda: self._schedule(vm))
+        if on_hold:
+            self._set_state(vm, VmState.HOLD, LcmState.LCM_INIT)
+        else:
+            self._clock.call_later(self._settings.scheduler_seconds, lambda: self._schedule(vm))
         return vm
 
     def _lease(self, vm_id: int, requested: Any) -> tuple[list[dict[str, str]], list[tuple[dict[str, str], Network]]]:
@@ -209,6 +229,9 @@ class VmPool:
                 nic = {
                     "AR_ID": "0",
                     "BRIDGE": network.bridge,
+                    "BRIDGE_TYPE": "linux",
+                    "CLUSTER_ID": "0",
+                    **({"GATEWAY": network.gateway} if network.gateway else {}),
                     "IP": address,
                     "MAC": mac_of(address),
                     "NAME": wanted.get("NAME") or f"NIC{index}",
@@ -217,6 +240,7 @@ class VmPool:
                     "NIC_ID": str(index),
                     "SECURITY_GROUPS": "0",
                     "TARGET": f"one-{vm_id}-{index}",
+                    "VN_MAD": "dummy",
                 }
                 nics.append(nic)
                 interfaces.append((nic, network))
@@ -237,18 +261,30 @@ class VmPool:
 
     # --- updates ---
 
-    def update(self, vm: VirtualMachine, body: str) -> None:
-        """Merge an update of OneGate into the USER_TEMPLATE.
+    def update(self, vm: VirtualMachine, text: str) -> None:
+        """Merge the attributes of a template into the USER_TEMPLATE.
 
-        :raises user_template.RestrictedAttribute: and
         :raises user_template.CoreRefused: when nothing of it is stored.
         """
-        text = user_template.text_for_core(body)
         attributes = user_template.parse_update(text)
+        self._store(vm, user_template.merge(vm.user_template, attributes), text)
+
+    def replace_attributes(self, vm: VirtualMachine, attributes: dict[str, list[Value]]) -> None:
+        """Let the USER_TEMPLATE be these attributes and no others."""
+        self._store(vm, attributes, user_template.as_text(attributes))
+
+    def rename(self, vm: VirtualMachine, name: str) -> None:
+        """:raises VmError: for an empty name."""
+        if not name:
+            raise VmError("[one.vm.rename] Invalid NAME, it cannot be empty.")
+        vm.name = name
+
+    def _store(self, vm: VirtualMachine, attributes: dict[str, list[Value]], text: str) -> None:
         before = vm.user_template
-        vm.user_template = user_template.merge(before, attributes)
-        for name in dict.fromkeys(name for name, _ in attributes):
-            self._note_update(vm, name, before.get(name))
+        vm.user_template = attributes
+        for name in dict.fromkeys([*attributes, *before]):
+            if attributes.get(name) != before.get(name):
+                self._note_update(vm, name, before.get(name))
         for listener in list(self._update_listeners):
             listener(vm, text)
         self._clock.changed.notify_all()
@@ -267,8 +303,21 @@ class VmPool:
     def _schedule(self, vm: VirtualMachine) -> None:
         if vm.state != VmState.PENDING:
             return
+        slots = self._conditions.host_slots
+        if slots is not None and sum(other.state == VmState.ACTIVE for other in self.vms.values()) >= slots:
+            self._note(vm, "NO_ROOM", f"all {slots} slots of the hosts are taken")
+            return
         self._set_state(vm, VmState.ACTIVE, LcmState.PROLOG)
-        self._set_state(vm, VmState.ACTIVE, LcmState.BOOT)
+        self._start_guest(vm, LcmState.BOOT)
+
+    def schedule_pending(self) -> None:
+        """Look again for room for the VMs that wait for it."""
+        for vm in list(self.vms.values()):
+            if vm.state == VmState.PENDING:
+                self._clock.call_later(self._settings.scheduler_seconds, lambda vm=vm: self._schedule(vm))
+
+    def _start_guest(self, vm: VirtualMachine, while_starting: LcmState) -> None:
+        self._set_state(vm, VmState.ACTIVE, while_starting)
         guest = Guest(
             name=vm.host_name,
             vm_id=vm.id,
@@ -276,9 +325,17 @@ class VmPool:
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
         )
+        fails = self._conditions.failing_boots > 0
+        if fails:
+            self._conditions.failing_boots -= 1
 
-        def booted(_: Any, error: BaseException | None) -> None:
-            if not vm.is_in(VmState.ACTIVE, LcmState.BOOT):
+        def start() -> None:
+            if fails:
+                raise RuntimeError("the hypervisor refuses it")
+            self._hypervisor.deploy(guest)
+
+        def started(_: Any, error: BaseException | None) -> None:
+            if not vm.is_in(VmState.ACTIVE, while_starting):
                 # it was terminated meanwhile, possibly before the guest had power
                 self._destroy_then(vm, lambda: None)
             elif error is not None:
@@ -287,7 +344,62 @@ class VmPool:
                 self._set_state(vm, VmState.ACTIVE, LcmState.RUNNING)
                 self._watch_power()
 
-        self._clock.background(lambda: self._hypervisor.deploy(guest), booted)
+        self._clock.background(start, started)
+
+    def release(self, vm: VirtualMachine) -> None:
+        """Let a VM on hold start.
+
+        :raises VmError: in another state.
+        """
+        if vm.state != VmState.HOLD:
+            raise self._wrong_state(vm, "release")
+        self._set_state(vm, VmState.PENDING, LcmState.LCM_INIT)
+        self._clock.call_later(self._settings.scheduler_seconds, lambda: self._schedule(vm))
+
+    def hold(self, vm: VirtualMachine) -> None:
+        """Keep a VM that has no host yet from getting one.
+
+        :raises VmError: in another state.
+        """
+        if vm.state != VmState.PENDING:
+            raise self._wrong_state(vm, "hold")
+        self._set_state(vm, VmState.HOLD, LcmState.LCM_INIT)
+
+    def poweroff(self, vm: VirtualMachine, hard: bool = False) -> None:
+        """Power a VM off and keep it.
+
+        :raises VmError: when it does not run.
+        """
+        if not (vm.state == VmState.ACTIVE and vm.lcm_state in (LcmState.RUNNING, LcmState.UNKNOWN)):
+            raise self._wrong_state(vm, "poweroff-hard" if hard else "poweroff")
+        if hard:
+            self._set_state(vm, VmState.ACTIVE, LcmState.SHUTDOWN_POWEROFF)
+            self._destroy_then(vm, lambda: self._powered_off(vm))
+        else:
+            self._shut_down(vm, LcmState.SHUTDOWN_POWEROFF)
+
+    def resume(self, vm: VirtualMachine) -> None:
+        """Start a VM that is powered off.
+
+        :raises VmError: in another state.
+        """
+        if vm.state != VmState.POWEROFF:
+            raise self._wrong_state(vm, "resume")
+        self._start_guest(vm, LcmState.BOOT_POWEROFF)
+
+    def retry(self, vm: VirtualMachine) -> None:
+        """Try a failed operation again: needs a right that the ordinary owner of a VM does not have.
+
+        :raises VmError: always.
+        """
+        raise VmError(f"[one.vm.recover] User [{OWNER['UID']}] : Not authorized to perform ADMIN VM [{vm.id}].")
+
+    @staticmethod
+    def _wrong_state(vm: VirtualMachine, action: str) -> VmError:
+        return VmError(
+            f"[one.vm.action] Error performing action {action} on virtual machine [{vm.id}]: "
+            f"wrong state {vm.state.name}, {vm.lcm_state.name}"
+        )
 
     def terminate(self, vm: VirtualMachine, hard: bool = False) -> None:
         """End a VM: cleanly by asking its guest to power off (by force when the time is over), or at once.
@@ -297,7 +409,7 @@ class VmPool:
         if vm.state == VmState.DONE or vm.is_in(VmState.ACTIVE, LcmState.EPILOG):
             raise VmError(f"[one.vm.action] Error performing action on virtual machine [{vm.id}]: it is ending or done")
         self._event(vm, "VM_TERMINATE", "terminate-hard" if hard else "terminate")
-        if vm.state == VmState.PENDING:
+        if vm.state in (VmState.PENDING, VmState.HOLD):
             self._finish(vm)
         elif vm.state == VmState.POWEROFF or vm.lcm_state in FAILURE_LCM_STATES:
             self._end_by_force(vm)
@@ -305,46 +417,61 @@ class VmPool:
             self._set_state(vm, VmState.ACTIVE, LcmState.SHUTDOWN)
             self._end_by_force(vm)
         elif vm.lcm_state in (LcmState.RUNNING, LcmState.UNKNOWN):
-            self._shut_down(vm)
+            self._shut_down(vm, LcmState.SHUTDOWN)
         else:
-            raise VmError(
-                f"[one.vm.action] Error performing action terminate on virtual machine [{vm.id}]: "
-                f"wrong state {vm.state.name}, {vm.lcm_state.name}"
-            )
+            raise self._wrong_state(vm, "terminate")
 
-    def _shut_down(self, vm: VirtualMachine) -> None:
-        self._set_state(vm, VmState.ACTIVE, LcmState.SHUTDOWN)
+    def _shut_down(self, vm: VirtualMachine, while_shutting_down: LcmState) -> None:
+        self._set_state(vm, VmState.ACTIVE, while_shutting_down)
         limit_seconds = self._settings.shutdown_timeout_seconds
         vm.shutdown_limit = self._clock.call_later(limit_seconds, lambda: self._shutdown_over(vm))
 
         def asked(_: Any, error: BaseException | None) -> None:
-            if error is not None and vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN):
+            if error is not None and vm.is_powering_off:
                 self._note(vm, "SHUTDOWN_FAILED", f"clean shutdown failed ({error}), taking its power")
-                self._end_by_force(vm)
+                self._take_power(vm)
             else:
                 self._await_power_off(vm)
 
         self._clock.background(lambda: self._hypervisor.shutdown(vm.host_name, limit_seconds), asked)
 
     def _await_power_off(self, vm: VirtualMachine) -> None:
-        if not vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN):
+        if not vm.is_powering_off:
             return
 
         def looked(running: Any, error: BaseException | None) -> None:
-            if not vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN):
+            if not vm.is_powering_off:
                 return
             if error is None and not running:
-                self._finish(vm)
+                self._has_no_power(vm)
             else:
                 self._clock.call_later(self._settings.power_poll_seconds, lambda: self._await_power_off(vm))
 
         self._clock.background(lambda: self._hypervisor.is_running(vm.host_name), looked)
 
     def _shutdown_over(self, vm: VirtualMachine) -> None:
-        if vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN):
+        if vm.is_powering_off:
             limit = self._settings.shutdown_timeout_seconds
             self._note(vm, "SHUTDOWN_FAILED", f"still running after {limit:g} s, taking its power")
+            self._take_power(vm)
+
+    def _take_power(self, vm: VirtualMachine) -> None:
+        if vm.lcm_state == LcmState.SHUTDOWN:
             self._end_by_force(vm)
+        else:
+            self._destroy_then(vm, lambda: self._powered_off(vm))
+
+    def _has_no_power(self, vm: VirtualMachine) -> None:
+        if vm.lcm_state == LcmState.SHUTDOWN:
+            self._finish(vm)
+        else:
+            self._powered_off(vm)
+
+    def _powered_off(self, vm: VirtualMachine) -> None:
+        if vm.is_in(VmState.ACTIVE, LcmState.SHUTDOWN_POWEROFF):
+            if vm.shutdown_limit is not None:
+                vm.shutdown_limit.cancel()
+            self._set_state(vm, VmState.POWEROFF, LcmState.LCM_INIT)
 
     def _end_by_force(self, vm: VirtualMachine) -> None:
         self._set_state(vm, VmState.ACTIVE, LcmState.EPILOG)
@@ -401,6 +528,8 @@ class VmPool:
         self._event(vm, "VM_STATE", f"{name}: {text}" if text else name)
         for listener in list(self._state_listeners):
             listener(vm)
+        if state not in (VmState.ACTIVE, VmState.PENDING):
+            self.schedule_pending()
         self._clock.changed.notify_all()
 
     def _note(self, vm: VirtualMachine, event: str, text: str) -> None:

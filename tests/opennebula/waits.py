@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tests.opennebula.clock import Clock, Timer
 from tests.opennebula.ready_gate import stored_value_passes, update_passes
+from tests.opennebula.server_log import ServerLog
 from tests.opennebula.states import FAILURE_LCM_STATES, SETTLED_VM_STATES, LcmState, VmState
 from tests.opennebula.vms import VirtualMachine
 
@@ -31,6 +32,14 @@ class Wait:
     reached: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     timer: Timer | None = None
+
+    @property
+    def purpose(self) -> str:
+        """As OneFlow writes it into its log."""
+        if self.target is None:
+            return f"Waiting {self.pending} to report ready"
+        state, lcm_state = self.target
+        return f"Waiting {self.pending} to be ({state.name}, {lcm_state.name})"
 
     def look_at(self, vm: VirtualMachine) -> None:
         """What OneFlow finds when it reads the VM."""
@@ -54,10 +63,12 @@ class Wait:
         """The VM has reached a state that ends the wait for it."""
         self._take(vm.id, self.reached)
 
-    def hear_update(self, vm: VirtualMachine, text: str) -> None:
-        """An update of any VM, possibly the report of one that is waited for."""
-        if vm.id in self.pending and update_passes(text):
-            self._take(vm.id, self.reached)
+    def hear_update(self, vm: VirtualMachine, text: str) -> bool:
+        """An update of any VM; whether it was the report of one that is waited for."""
+        if vm.id not in self.pending or not update_passes(text):
+            return False
+        self._take(vm.id, self.reached)
+        return True
 
     def _take(self, vm_id: int, into: list[int]) -> None:
         self.pending.remove(vm_id)
@@ -67,14 +78,16 @@ class Wait:
 class Waits:
     """All waits of OneFlow."""
 
-    def __init__(self, clock: Clock, vms: dict[int, VirtualMachine], timeout_seconds: float) -> None:
+    def __init__(self, clock: Clock, vms: dict[int, VirtualMachine], timeout_seconds: float, log: ServerLog) -> None:
         self._clock = clock
+        self._log = log
         self._vms = vms
         self._timeout_seconds = timeout_seconds
         self._waits: list[Wait] = []
 
     def start(self, wait: Wait) -> None:
         """Look once, then listen. A wait whose VMs are all settled at that first look ends well, failed or not."""
+        self._log.info("EM", wait.purpose)
         self._look(wait)
         if not wait.pending:
             self._finish(wait, wait.on_success)
@@ -93,6 +106,7 @@ class Waits:
         """A VM has changed its state."""
         for wait in list(self._waits):
             if wait.hears_state(vm):
+                self._log.info("EM", f"Node {vm.id} reached ({vm.state.name}, {vm.lcm_state.name})")
                 wait.hear_state(vm)
                 self._after_hearing(wait)
 
@@ -100,7 +114,8 @@ class Waits:
         """A VM's USER_TEMPLATE was updated with ``text``."""
         for wait in list(self._waits):
             if wait.target is None:
-                wait.hear_update(vm, text)
+                if wait.hear_update(vm, text):
+                    self._log.info("EM", f"Node {vm.id} reported ready")
                 self._after_hearing(wait)
 
     def _after_hearing(self, wait: Wait) -> None:
@@ -111,7 +126,12 @@ class Waits:
 
     def _look(self, wait: Wait) -> None:
         for vm_id in list(wait.pending):
-            wait.look_at(self._vms[vm_id])
+            vm = self._vms[vm_id]
+            if wait.target is not None:
+                self._log.info("EM", f"Node {vm_id} reached ({vm.state.name},{vm.lcm_state.name})")
+            wait.look_at(vm)
+            if vm_id in wait.failed:
+                self._log.error("EM", f"Node {vm_id} is in FAILURE state")
 
     def _rearm(self, wait: Wait) -> None:
         if wait.timer:

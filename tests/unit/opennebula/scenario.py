@@ -18,7 +18,7 @@ from tests.opennebula.services import Service
 from tests.opennebula.settings import Settings
 from tests.opennebula.states import RoleState, ServiceState, VmState
 
-SAMPLES = Path(__file__).parents[1] / "samples" / "opennebula"
+SAMPLES = Path(__file__).parents[2] / "contract" / "recordings"
 
 GROW = {"type": "CHANGE", "adjust": 1, "expression": "SLURM_PENDING > 0", "cooldown": 20}
 SHRINK = {"type": "CHANGE", "adjust": -1, "expression": "OLDEST_IDLE > 0.99", "cooldown": 20}
@@ -118,7 +118,7 @@ class Scenario:
         """RUNNING with so many workers, nothing published but READY."""
         self.running()
         while len(self.nodes()) < workers:
-            self.cloud.oneflow.scale(self.service, "worker", len(self.nodes()) + 1)
+            self.cloud.oneflow.scale(self.service.id, "worker", len(self.nodes()) + 1)
             newest = self.nodes()[-1]
             self.until(lambda newest=newest: self.runs(newest))
             if self.gate:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.opennebula import onegate
-from tests.opennebula.messages import Request, compact_json
+from tests.opennebula.messages import compact_json
 from tests.opennebula.states import ServiceState, VmState
 from tests.unit.opennebula.scenario import Scenario, sample
 
@@ -95,16 +95,6 @@ def test_a_vm_without_service(cloud: Scenario) -> None:
 def test_what_onegate_does_not_do(cloud: Scenario, method: str, path: str) -> None:
     response = cloud.gate_request(method, path, 2)
     assert (response.status, response.body) == (400, "OneGate server doesn't support this feature")
-
-
-@pytest.mark.parametrize(("method", "path"), [("POST", "/vms/3/action"), ("PUT", "/service/role/worker")])
-def test_what_is_not_built_says_so(cloud: Scenario, method: str, path: str) -> None:
-    assert cloud.gate_request(method, path, 2).status == 501
-
-
-def test_the_extended_read_is_not_pretended(cloud: Scenario) -> None:
-    headers = {"x-onegate-token": cloud.cloud.vms.get(2).token or "", "x-onegate-vmid": "2"}
-    assert onegate.respond(cloud.cloud, Request("GET", "/service", {"extended": ""}, headers)).status == 501
 
 
 def test_oneflow_down_looks_like_no_service() -> None:

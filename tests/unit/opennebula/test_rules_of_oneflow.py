@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.opennebula.deployment_order import nodes_to_terminate, roles_to_deploy, roles_to_shut_down
-from tests.opennebula.oneflow import bounds_refusal
+from tests.opennebula.lifecycle import bounds_refusal
 from tests.opennebula.parent_values import evaluate, find_value
 from tests.opennebula.ready_gate import stored_value_passes, update_passes
 from tests.opennebula.states import LcmState, RoleState, ServiceState, VmState, can_scale, can_undeploy

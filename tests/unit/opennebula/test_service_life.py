@@ -68,7 +68,7 @@ def test_an_update_of_another_vm_makes_nobody_ready() -> None:
 
 def test_a_sibling_may_report_for_it() -> None:
     scenario = Scenario().running()
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 2)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     scenario.until(lambda: scenario.runs(4))
     assert scenario.put("/vms/4", 2, "READY=YES").status == 200
     scenario.until_state(ServiceState.COOLDOWN, 1)
@@ -119,7 +119,7 @@ def test_a_failed_boot_is_found_by_looking() -> None:
     assert scenario.service.role("storage")["state"] == RoleState.FAILED_DEPLOYING
     assert "BOOT_FAILURE: boot failed: no kernel" in scenario.events("VM_STATE")
     with pytest.raises(OneFlowError, match="Service cannot be undeployed in state: FAILED_DEPLOYING"):
-        scenario.cloud.oneflow.delete(scenario.service)
+        scenario.cloud.oneflow.delete(scenario.service.id)
 
 
 def test_a_failed_boot_of_a_new_worker_fails_the_scaling() -> None:
@@ -166,7 +166,7 @@ def test_context_of_every_role() -> None:
 def test_values_of_parents_are_read_anew_for_each_new_vm() -> None:
     scenario = Scenario().running()
     scenario.cloud.vms.get(1).template["CONTEXT"]["ETH1_IP"] = "10.77.0.99"
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 2)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     assert scenario.cloud.vms.get(4).template["CONTEXT"]["ONEAPP_NFS_HOST"] == "10.77.0.99"
     assert scenario.cloud.vms.get(3).template["CONTEXT"]["ONEAPP_NFS_HOST"] != "10.77.0.99"
 
@@ -236,7 +236,7 @@ def test_names_of_vms_count_up_and_never_back() -> None:
     scenario = Scenario().grown(2)
     scenario.terminate(4)
     scenario.until(lambda: scenario.nodes() == [3])
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 2)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     assert [vm.name for vm in scenario.cloud.vms.vms.values()][3:] == [
         "worker_0_(service_1)",
         "worker_1_(service_1)",
@@ -263,14 +263,14 @@ def test_deletion_in_reverse_order() -> None:
 @pytest.mark.parametrize("state", [ServiceState.SCALING, ServiceState.COOLDOWN])
 def test_neither_deletion_nor_scaling_while_it_scales_or_cools(state: ServiceState) -> None:
     scenario = Scenario().running()
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 2)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
     if state == ServiceState.COOLDOWN:
         scenario.until(lambda: scenario.runs(4))
         scenario.publish(4, "READY=YES")
     response = scenario.flow_request("DELETE", "/service/1")
     assert (response.status, response.body) == (500, f"Service cannot be undeployed in state: {state.name}")
     with pytest.raises(OneFlowError, match=f"Service cannot be scaled in state: {state.name}"):
-        scenario.cloud.oneflow.scale(scenario.service, "worker", 3)
+        scenario.cloud.oneflow.scale(scenario.service.id, "worker", 3)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_neither_deletion_nor_scaling_while_it_scales_or_cools(state: ServiceSta
 def test_refused_scalings(role: str, cardinality: int, text: str) -> None:
     scenario = Scenario().running()
     with pytest.raises(OneFlowError) as caught:
-        scenario.cloud.oneflow.scale(scenario.service, role, cardinality)
+        scenario.cloud.oneflow.scale(scenario.service.id, role, cardinality)
     assert str(caught.value) == text
     assert scenario.service.state == ServiceState.RUNNING
 
@@ -293,12 +293,12 @@ def test_refused_scalings(role: str, cardinality: int, text: str) -> None:
 def test_the_log_of_a_service_keeps_50_entries() -> None:
     scenario = Scenario(cooldown=0).running()
     for _ in range(20):
-        scenario.cloud.oneflow.scale(scenario.service, "worker", 2)
+        scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
         newest = scenario.nodes()[-1]
         scenario.until(lambda newest=newest: scenario.runs(newest))
         scenario.publish(newest, "READY=YES")
         scenario.until_state(ServiceState.RUNNING)
-        scenario.cloud.oneflow.scale(scenario.service, "worker", 1)
+        scenario.cloud.oneflow.scale(scenario.service.id, "worker", 1)
         scenario.until_state(ServiceState.RUNNING)
     assert len(scenario.service.body["log"]) == 50
     last = scenario.service.body["log"][-1]

@@ -85,7 +85,7 @@ def test_variables_of_a_context(cloud: Cloud) -> None:
 def test_without_network_and_token_a_context_has_neither(cloud: Cloud) -> None:
     template = {**TEMPLATE, "CONTEXT": {"NETWORK": "NO", "A": "1"}}
     vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(template), "solo"))
-    assert vm.template["CONTEXT"] == {"A": "1", "DISK_ID": "1", "NETWORK": "NO", "TARGET": "hda"}
+    assert vm.template["CONTEXT"] == {"A": "1", "DISK_ID": "0", "NETWORK": "NO", "TARGET": "hda"}
     assert vm.token is None
 
 
@@ -237,7 +237,7 @@ def test_events_are_numbered_and_can_be_continued(cloud: Cloud) -> None:
 
 def test_ending_all_makes_no_new_vms() -> None:
     scenario = Scenario(obeys=False).grown(2)
-    scenario.cloud.oneflow.scale(scenario.service, "worker", 3)
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 3)
     assert scenario.cloud.end_all_vms(10)
     scenario.advance(600)
     assert len(scenario.cloud.vms.vms) == 6

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.opennebula.clock import VirtualClock
+from tests.opennebula.server_log import ServerLog
 from tests.opennebula.states import LcmState, VmState
 from tests.opennebula.vms import VirtualMachine
 from tests.opennebula.waits import Wait, Waits
@@ -26,7 +27,7 @@ class World:
         self.clock = VirtualClock()
         self.clock.lock.acquire()
         self.vms = {vm_id: VirtualMachine(vm_id, f"vm {vm_id}", {}, {}, 0, None, *BOOT) for vm_id in (1, 2)}
-        self.waits = Waits(self.clock, self.vms, 5)
+        self.waits = Waits(self.clock, self.vms, 5, ServerLog(self.clock))
         self.ended: list[tuple[str, list[int], list[int]]] = []
 
     def set_state(self, vm_id: int, state: tuple[VmState, LcmState], heard: bool = True) -> None:

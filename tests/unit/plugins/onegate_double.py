@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-SAMPLES = Path(__file__).parents[1] / "samples" / "opennebula"
+SAMPLES = Path(__file__).parents[2] / "contract" / "recordings"
 TOKEN = "c2VjcmV0LXRva2VuLW9mLXZtMg=="
 
 
