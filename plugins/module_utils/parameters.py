@@ -91,3 +91,20 @@ def parameter_value(values, name):
     """The value of one parameter in context variables, None when it is not given; ValueError when it is wrong."""
     text = values.get(name, "").strip()
     return _BY_NAME[name].kind.read(text) if text else None
+
+
+def refused_variables(values):
+    """Sentences that refuse values of role variables (dict of variable to any value), by the kinds of the parameters.
+
+    An empty value counts as not given, as in role_variables.
+    """
+    refusals = []
+    for parameter in PARAMETERS:
+        text = str(values.get(parameter.variable, "")).strip()
+        try:
+            if text:
+                parameter.kind.read(text)
+        except ValueError:
+            what = f"{parameter.variable} ({parameter.name}) is {parameter.kind.shown(text)}"
+            refusals.append(f"{what}, expected {parameter.kind.expected}")
+    return refusals

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameters import (
     PARAMETERS,
     parameter_value,
+    refused_variables,
     role_variables,
 )
 
@@ -150,3 +151,21 @@ def test_no_value_does_anything_but_set_its_variable_or_be_refused(values):
     assert set(variables) == {parameter.variable for parameter in PARAMETERS if parameter.name in set_names} - {None}
     assert unknown == []
     assert "{" not in str(list(variables.values()))
+
+
+@pytest.mark.parametrize("case", [case for case in BAD if not case[0].startswith("ONEAPP_COLLECTION")])
+def test_wrong_value_of_a_variable_is_refused_as_that_of_its_parameter(case):
+    name, text = case
+    variable = next(parameter.variable for parameter in PARAMETERS if parameter.name == name)
+    (refusal,) = refused_variables({variable: text})
+    assert refusal.startswith(f"{variable} ({name}) is {text!r}, expected ")
+
+
+@pytest.mark.parametrize(("name", "text", "variable", "value"), GOOD)
+def test_good_value_of_a_variable_stands(name, text, variable, value):
+    assert refused_variables({variable: value, "another": "{}"}) == []
+
+
+def test_variable_that_is_empty_or_of_another_type_is_judged_by_its_text():
+    assert refused_variables({"common_pool_range": "", "worker_min_vms": 2}) == []
+    assert len(refused_variables({"worker_min_vms": True, "common_state_export": ["/a"]})) == 2
