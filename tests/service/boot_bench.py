@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from tests.service.service import Service
 
-UNIT = "onehpc-first-boot.service"
 ONE_ENV = "/run/one-context/one_env"
 SITE_FILE = "/etc/onehpc/inventory/bench.yml"
-DROP_IN = f"/run/systemd/system/{UNIT}.d/bench.conf"
 COLLECTION = "/opt/onehpc/collections/ansible_collections/onehpc/ondemand"
 ATTEMPT_SECONDS = 280
 WAITS = {
@@ -28,20 +26,16 @@ ROLE_WAITS = {
     "worker_controller_wait_seconds": 5,
     "worker_registration_wait_seconds": 10,
 }
-# The log from here on; the unit is stopped after its attempt, else it would try again.
-ATTEMPT = f"""
-cursor=$(journalctl --lines 0 --show-cursor | sed -n 's/^-- cursor: //p')
-systemctl restart {UNIT}; status=$?
-[ $status = 0 ] || systemctl stop {UNIT}
-journalctl --sync
-journalctl --unit {UNIT} --output cat --no-pager --after-cursor "$cursor" _TRANSPORT=stdout
-exit $status
-"""
+# As its unit calls it; whatever is left of it ends with it, and it is not tried again.
+LAUNCHER = (
+    "systemd-run --quiet --collect --wait --pipe --setenv HOME=/root --setenv LANG=C.UTF-8 /usr/lib/onehpc/first-boot"
+)
+FORGET = "rm -f /run/onehpc/ready_withdrawn /run/onehpc/first_boot_finished /run/onehpc/onegate_endpoint"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """status: of systemctl; lines: of the log, in order; seconds: how long it took."""
+    """status: of the launcher; lines: of the log, in order; seconds: how long it took."""
 
     status: int
     lines: list[str]
@@ -66,9 +60,16 @@ class BootBench:
 
     def attempt(self) -> Attempt:
         """One attempt of the first boot, as after a power-on."""
-        self.run("rm -f /run/onehpc/ready_withdrawn /run/onehpc/first_boot_finished /run/onehpc/onegate_endpoint")
+        self.run(FORGET)
+        return self.later_attempt()
+
+    def later_attempt(self) -> Attempt:
+        """One attempt of the first boot, as when somebody restarts its unit."""
+        options = [f"--{name}={value}" for name, value in self.waits.items()]
         begin = time.monotonic()
-        done = self.service.run(self.vm_id, ATTEMPT, timeout_seconds=ATTEMPT_SECONDS, check=False)
+        done = self.service.run(
+            self.vm_id, " ".join([LAUNCHER, *options]), timeout_seconds=ATTEMPT_SECONDS, check=False
+        )
         return Attempt(done.returncode, done.stdout.splitlines(), time.monotonic() - begin)
 
     def published(self) -> dict[str, str]:
@@ -77,11 +78,7 @@ class BootBench:
 
     def set_waits(self, **seconds: float) -> None:
         """Call the launcher with short waits; those given replace the bench's own (context_seconds=...)."""
-        waits = {**WAITS, **{name.replace("_", "-"): value for name, value in seconds.items()}}
-        options = " ".join(f"--{name}={value}" for name, value in waits.items())
-        text = f"[Service]\nExecStart=\nExecStart=/usr/lib/onehpc/first-boot {options}\n"
-        self.write(DROP_IN, text)
-        self.run("systemctl daemon-reload")
+        self.waits = {**WAITS, **{name.replace("_", "-"): value for name, value in seconds.items()}}
 
     def set_variables(self, **variables: object) -> None:
         """Let the site's inventory set role variables besides the short waits."""
@@ -108,4 +105,4 @@ class BootBench:
     def leave(self) -> None:
         """The host is as the bench found it."""
         self.mend()
-        self.run(f"rm -f {DROP_IN} {SITE_FILE} {ONE_ENV}.kept; systemctl daemon-reload")
+        self.run(f"rm -f {SITE_FILE} {ONE_ENV}.kept")
