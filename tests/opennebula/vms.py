@@ -275,6 +275,7 @@ class VmPool:
             memory_mib=int(vm.template.get("MEMORY") or 1024),
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
+            kernel_arguments=tuple((vm.template.get("OS") or {}).get("KERNEL_CMD", "").split()),
         )
 
         def booted(_: Any, error: BaseException | None) -> None:
