@@ -12,13 +12,17 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest as it is started: ``name`` is unique among the running ones, ``token`` is OneGate's, if it has one."""
+    """A guest as it is started: ``name`` is unique among the running ones, ``token`` is OneGate's, if it has one.
+
+    ``kernel_arguments`` are the words of the template's OS/KERNEL_CMD.
+    """
 
     name: str
     vm_id: int
     memory_mib: int
     context: dict[str, str]
     token: str | None
+    kernel_arguments: tuple[str, ...] = ()
 
 
 class Hypervisor(Protocol):

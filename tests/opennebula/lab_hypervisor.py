@@ -27,7 +27,15 @@ class LabHypervisor:
 
     def deploy(self, guest: Guest) -> None:
         memory_mib = min(guest.memory_mib, self._memory_limit_mib or guest.memory_mib)
-        self._lab.start(HostSpec(name=guest.name, context=guest.context, token=guest.token, memory_mib=memory_mib))
+        self._lab.start(
+            HostSpec(
+                name=guest.name,
+                context=guest.context,
+                token=guest.token,
+                memory_mib=memory_mib,
+                kernel_arguments=guest.kernel_arguments,
+            )
+        )
 
     def shutdown(self, name: str, timeout_seconds: float) -> None:
         self._lab.stop(name, hard=False, timeout_seconds=timeout_seconds)

@@ -324,6 +324,7 @@ class VmPool:
             memory_mib=int(vm.template.get("MEMORY") or 1024),
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
+            kernel_arguments=tuple((vm.template.get("OS") or {}).get("KERNEL_CMD", "").split()),
         )
         fails = self._conditions.failing_boots > 0
         if fails:
