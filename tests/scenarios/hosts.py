@@ -25,7 +25,9 @@ from tests.service.service import INPUTS, Service, take_down
 FOLDER = ROOT / ".cache" / "molecule"
 INVENTORY = FOLDER / "inventory.yml"
 POINTER = FOLDER / "hosts.json"
-FIRST_BOOT = "ANSIBLE_CONFIG=/etc/onehpc/ansible.cfg /opt/onehpc/venv/bin/ansible-playbook onehpc.ondemand.first_boot"
+FIRST_BOOT = "/usr/lib/onehpc/first-boot"
+# The scenario whose hosts are all configured before it begins.
+BOOT = "boot"
 FIRST_BOOT_SECONDS = 300
 
 
@@ -55,20 +57,29 @@ def prepare(role: str) -> None:
     """
     up()
     service = Service(run_directory())
+    if role == BOOT:
+        configure(service, [each["name"] for each in service.document()["roles"]])
+        return
     if ready(service, role):
         service.progress.tell(f"{role} is configured already: the hosts are made anew")
         down()
         up()
         service = Service(run_directory())
-    for parent in service.role(role).get("parents", []):
-        if ready(service, parent) != "YES":
-            service.progress.tell(f"{parent} configures itself")
-            service.run(service.single(parent), FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
+    configure(service, service.role(role).get("parents", []))
+
+
+def configure(service: Service, roles: list[str]) -> None:
+    """Let the hosts of these roles configure themselves, one after the other, unless they are READY."""
+    for role in roles:
+        if ready(service, role) != "YES":
+            service.progress.tell(f"{role} configures itself")
+            service.run(service.single(role), FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
 
 
 def ready(service: Service, role: str) -> str | None:
-    """What the role's host has said in OneGate. The first thing a first boot does is to say NO."""
-    return service.client.vm(service.single(role))["USER_TEMPLATE"].get("READY")
+    """What the role's host has said in OneGate; NO also when a play has said nothing but why it failed."""
+    published = service.client.vm(service.single(role))["USER_TEMPLATE"]
+    return published.get("READY") or ("NO" if "ERROR" in published else None)
 
 
 def down() -> None:

@@ -109,21 +109,3 @@ def test_dead_url_boots_the_copy_of_the_image_and_says_so(storage, git_server):
     assert attempt.lines[0].startswith("Code of the image: version 0.1.0, commit ")
     assert f"{git_server.url} at its default branch (ONEAPP_COLLECTION_URL) could not be used: " in attempt.lines[0]
     assert "threads = 8" in storage.run(f"cat {NFS_CONF}")
-
-
-def test_reboot_starts_from_neutral_figures(service):
-    worker = service.single("worker")
-    since = len(service.client.events())
-    before = service.run(worker, "cat /proc/sys/kernel/random/boot_id").stdout
-    service.run(worker, "systemctl reboot", check=False)
-
-    def withdrawn():
-        return service.client.vm(worker)["USER_TEMPLATE"]["READY"] == "NO"
-
-    service.progress.wait_for("READY to be withdrawn", withdrawn, timeout_seconds=120)
-    published = service.client.vm(worker)["USER_TEMPLATE"]
-    assert [published[name] for name in ("SLURM_PENDING", "OLDEST_IDLE", "ERROR")] == ["0", "0", ""]
-    service.wait_ready(worker)
-    assert service.run(worker, "cat /proc/sys/kernel/random/boot_id").stdout != before
-    ready = [event for event in service.client.events()[since:] if event["kind"] == "READY" and event["vm"] == worker]
-    assert len(ready) == 1
