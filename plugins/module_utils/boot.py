@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -26,11 +27,11 @@ ADVICE = "See journalctl -u onehpc-first-boot."
 
 
 class BootFailed(OnehpcError):
-    """One attempt failed. told: the playbook has published the sentence already, as far as it could."""
+    """One attempt failed. attributes: what is to be published about it, ERROR among them."""
 
-    def __init__(self, sentence, told=False):
-        super().__init__(sentence)
-        self.told = told
+    def __init__(self, attributes):
+        super().__init__(attributes["ERROR"])
+        self.attributes = attributes
 
 
 def boot(settings, say=print, sleep=time.sleep):
@@ -59,9 +60,18 @@ def boot(settings, say=print, sleep=time.sleep):
     try:
         _run(context, role, settings, say)
     except BootFailed as failure:
-        return _end(failure, make_client, say)
+        say(str(failure))
+        _publish(failure.attributes, make_client, say)
+        return 1
     mark(settings.finished_file)
     return 0
+
+
+def _publish(attributes, make_client, say):
+    try:
+        publish_failure(make_client, attributes, REPORT_SECONDS)
+    except OnehpcError as error:
+        say(f"ERROR could not be published: {error}")
 
 
 def _pause(settings, say, sleep):
@@ -82,34 +92,28 @@ def _run(context, role, settings, say):
     try:
         say(choose_source(context, settings))
     except (OSError, ValueError) as error:
-        raise BootFailed(f"{role}: the collection of the image: {error}. Bake the image anew.") from None
+        raise BootFailed(_untold(f"{role}: the collection of the image: {error}. Bake the image anew.")) from None
     _forget(settings.failure_file)
     ending = run_playbook(settings)
-    if ending is None:
-        return
-    told = _remembered(settings.failure_file)
-    raise BootFailed(told or f"{role}: the playbook of the first boot: {ending}. {ADVICE}", told=bool(told))
+    if ending is not None:
+        told = _told(settings.failure_file)
+        raise BootFailed(told or _untold(f"{role}: the playbook of the first boot: {ending}. {ADVICE}"))
 
 
-def _end(failure, make_client, say):
-    """READY was withdrawn before; it goes once more where nobody can say how far the playbook came."""
-    say(str(failure))
+def _untold(sentence):
+    """READY goes too where nobody can say how far the playbook came."""
+    return {"ERROR": sentence, "READY": "NO"}
+
+
+def _told(path):
+    """The attributes that the playbook's own rescue has left, None when it did not come so far."""
     try:
-        publish_failure(make_client, str(failure), not failure.told, REPORT_SECONDS)
-    except OnehpcError as error:
-        if not failure.told:
-            say(f"ERROR could not be published: {error}")
-    return 1
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _forget(path):
     if os.path.exists(path):
         os.unlink(path)
-
-
-def _remembered(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read().strip()
-    except FileNotFoundError:
-        return ""

@@ -25,12 +25,9 @@ def withdraw(make_client, wait_seconds, sleep=time.sleep, clock=time.monotonic):
     _put(make_client, WITHDRAWAL, wait_seconds, sleep, clock)
 
 
-def publish_failure(make_client, sentence, take_ready_back, wait_seconds, sleep=time.sleep, clock=time.monotonic):
-    """Publish why a boot failed (str, any text)."""
-    attributes = {"ERROR": transliterate(sentence)}
-    if take_ready_back:
-        attributes["READY"] = "NO"
-    _put(make_client, attributes, wait_seconds, sleep, clock)
+def publish_failure(make_client, attributes, wait_seconds, sleep=time.sleep, clock=time.monotonic):
+    """Publish why a boot failed: attributes (dict) with ERROR as any text."""
+    _put(make_client, {**attributes, "ERROR": transliterate(attributes["ERROR"])}, wait_seconds, sleep, clock)
 
 
 def _put(make_client, attributes, wait_seconds, sleep, clock):

@@ -51,8 +51,8 @@ class BootSettings:
 
     @property
     def failure_file(self):
-        """The sentence that the playbook's own rescue has published."""
-        return os.path.join(self.runtime_path, "failure")
+        """The attributes that the playbook's own rescue publishes, as JSON."""
+        return os.path.join(self.runtime_path, "failure.json")
 
     @property
     def collections_link(self):

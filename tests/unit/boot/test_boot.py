@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -156,18 +157,20 @@ def test_nothing_that_a_hanging_playbook_started_outlives_it(host):
         open(f"/proc/{pid}/cmdline").close()
 
 
-def test_sentence_of_the_playbook_itself_stands_and_ready_is_its_own_matter(host, onegate):
+@pytest.mark.parametrize(("more", "ready"), [({}, "YES"), ({"READY": "NO"}, "NO")])
+def test_what_the_playbook_itself_says_stands_and_ready_is_its_own_matter(host, onegate, more, ready):
+    told = json.dumps({"ERROR": "worker: Take the key: no key, yet", **more})
     host.boot()
     onegate.user_template().update(READY="YES")
-    host.program("ansible-playbook", f"printf 'worker: Take the key: no key' > {host.runtime}/failure; exit 2")
+    host.program("ansible-playbook", f"echo '{told}' > {host.runtime}/failure.json; exit 2")
     attempt = host.boot()
-    assert (attempt.status, attempt.lines[-1]) == (1, "worker: Take the key: no key")
+    assert (attempt.status, attempt.lines[-1]) == (1, "worker: Take the key: no key, yet")
     published = onegate.user_template()
-    assert (published["READY"], published["ERROR"]) == ("YES", "worker: Take the key: no key")
+    assert (published["READY"], published["ERROR"]) == (ready, "worker: Take the key: no key; yet")
 
 
 def test_sentence_of_an_earlier_attempt_is_not_told_again(host):
-    host.program("ansible-playbook", f"printf 'an old story' > {host.runtime}/failure; exit 2")
+    host.program("ansible-playbook", f'echo \'{{"ERROR": "an old story"}}\' > {host.runtime}/failure.json; exit 2')
     host.boot()
     host.program("ansible-playbook", "exit 3")
     assert "it ended with 3" in host.boot().lines[-1]
