@@ -12,3 +12,4 @@ from ansible_collections.onehpc.ondemand.plugins.plugin_utils.in_process import 
 class ActionModule(InProcessAction):
     MODULE_NAME = "onehpc.ondemand.state_export"
     CORE = state_export_tick
+    REASON = "reason"

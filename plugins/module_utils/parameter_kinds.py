@@ -15,10 +15,15 @@ MAXIMUM_PREFIX_CHARACTERS = 13  # a node name has at most 20 characters, and a V
 
 @dataclass(frozen=True)
 class Kind:
-    """expected: what a value must be, as it stands in the sentence of a refusal; read: ValueError when it is not."""
+    """What a value must be.
+
+    expected: as it stands in the sentence of a refusal; read: ValueError when it is not; shown: the value as that
+    sentence may show it.
+    """
 
     expected: str
     read: Callable[[str], object]
+    shown: Callable[[str], str] = repr
 
 
 ROLES = ("storage", "portal", "worker")
@@ -59,6 +64,29 @@ def _shapes(text):
     return ";".join(shapes)
 
 
+def _git_url(text):
+    login = r"(?:[A-Za-z0-9._~%+-]+(?::[A-Za-z0-9._~%+-]*)?@)?"
+    host, path = r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?", r"(?:/[A-Za-z0-9._~@%+-]+)+/?"
+    forms = (
+        f"https?://{login}{host}{path}",
+        f"git://{host}{path}",
+        f"ssh://(?:[a-z_][a-z0-9_-]*@)?{host}{path}",
+        f"file://{path}",
+    )
+    return _matching("|".join(forms), text)
+
+
+def _git_url_shown(text):
+    """What stands before an @ may be a login, wherever the URL went wrong."""
+    return repr(re.sub(r"(?s)^([a-z+]*://)?.*@", r"\1...@", text))
+
+
+def _git_version(text):
+    if ".." in text or text.endswith((".lock", "/", ".")):
+        raise ValueError
+    return _matching(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,99}", text)
+
+
 def _whole(least, most=None):
     def read(text):
         number = int(_matching(r"\d{1,9}", text))
@@ -85,6 +113,12 @@ NODE_PREFIX = Kind(
 )
 PATH = Kind("an absolute path of letters, digits, dots, underscores and hyphens, not ending in a slash", _path)
 SHAPES = Kind("one ROLE:cpus=N:mem=MIB[:gpus=N] for each worker role, separated by ;", _shapes)
+GIT_URL = Kind(
+    "the URL of a git repository: http, https, git, ssh or file, without blanks, quotes, question mark and fragment",
+    _git_url,
+    _git_url_shown,
+)
+GIT_VERSION = Kind("the name of a branch or tag, or a commit", _git_version)
 SECONDS = Kind("a whole number of seconds", _whole(0))
 POSITIVE = Kind("a whole number above 0", _whole(1))
 MEBIBYTES = Kind("a whole number of MiB above 0", _whole(1))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameter_kinds import (
     ADDRESS,
     ADDRESS_RANGE,
+    GIT_URL,
+    GIT_VERSION,
     MEBIBYTES,
     NODE_PREFIX,
     PATH,
@@ -26,10 +28,12 @@ PREFIX = "ONEAPP_"
 
 @dataclass(frozen=True)
 class Parameter:
-    """name: in the context; variable: of a role; meaning: one line for documentation."""
+    """name: in the context; variable: of a role, None where the launcher of the first boot alone reads the value;
+    meaning: one line for documentation.
+    """
 
     name: str
-    variable: str
+    variable: str | None
     kind: Kind
     meaning: str
 
@@ -49,6 +53,8 @@ PARAMETERS = (
         "ONEAPP_SLURM_DEF_MEM_PER_CPU", "portal_def_mem_per_cpu_mib", MEBIBYTES, "memory of a job that asks for none"
     ),
     Parameter("ONEAPP_SLURM_CONTROLLER_PORT", "common_slurmctld_port", PORT, "TCP port of slurmctld"),
+    Parameter("ONEAPP_COLLECTION_URL", None, GIT_URL, "git repository that a boot takes this collection from"),
+    Parameter("ONEAPP_COLLECTION_VERSION", None, GIT_VERSION, "its branch, tag or commit"),
 )
 
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
@@ -72,7 +78,33 @@ def role_variables(values):
             unknown.append(name)
             continue
         try:
-            variables[parameter.variable] = parameter.kind.read(text)
+            value = parameter.kind.read(text)
         except ValueError:
-            refusals.append(f"{name} is {text!r}, expected {parameter.kind.expected}")
+            refusals.append(f"{name} is {parameter.kind.shown(text)}, expected {parameter.kind.expected}")
+            continue
+        if parameter.variable:
+            variables[parameter.variable] = value
     return variables, sorted(unknown), refusals
+
+
+def parameter_value(values, name):
+    """The value of one parameter in context variables, None when it is not given; ValueError when it is wrong."""
+    text = values.get(name, "").strip()
+    return _BY_NAME[name].kind.read(text) if text else None
+
+
+def refused_variables(values):
+    """Sentences that refuse values of role variables (dict of variable to any value), by the kinds of the parameters.
+
+    An empty value counts as not given, as in role_variables.
+    """
+    refusals = []
+    for parameter in PARAMETERS:
+        text = str(values.get(parameter.variable, "")).strip()
+        try:
+            if text:
+                parameter.kind.read(text)
+        except ValueError:
+            what = f"{parameter.variable} ({parameter.name}) is {parameter.kind.shown(text)}"
+            refusals.append(f"{what}, expected {parameter.kind.expected}")
+    return refusals

@@ -12,31 +12,41 @@ from __future__ import annotations
 import os
 
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+
+display = Display()
 
 
 class InProcessAction(ActionBase):
     """Subclasses name the module and its code.
 
     MODULE_NAME: full name of the module; CORE: what the module runs, a Python module with ARGUMENTS, the argument spec
-    (dict), and run(params, check_mode), which returns the result (dict) or raises OnehpcError.
+    (dict), and run(params, check_mode), which returns the result (dict) or raises OnehpcError; REASON: the part of the
+    result that says why, which goes to the log.
     """
 
     MODULE_NAME = ""
     CORE = None
+    REASON = "why"
 
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
         if not self._runs_here():
             result.update(self._execute_module(module_name=self.MODULE_NAME, task_vars=task_vars))
-            return result
+        else:
+            result.update(self._result_here())
+        if result.get(self.REASON):
+            display.display(f"{self.MODULE_NAME}: {result[self.REASON]}")
+        return result
+
+    def _result_here(self):
         _validation, params = self.validate_argument_spec(self.CORE.ARGUMENTS)
         try:
-            result.update(self.CORE.run(params, self._task.check_mode))
+            return self.CORE.run(params, self._task.check_mode)
         except OnehpcError as error:
-            result.update(failed=True, msg=str(error))
-        return result
+            return {"failed": True, "msg": str(error)}
 
     def _runs_here(self):
         """True on this very host, as this very user and in this very environment."""

@@ -208,6 +208,24 @@ def test_first_boot_once_more_changes_nothing_on_a_worker(service):
     assert_nothing_changes(service, "worker")
 
 
+def test_reboot_starts_from_neutral_figures(service):
+    worker = service.single("worker")
+    since = len(service.client.events())
+    before = service.run(worker, "cat /proc/sys/kernel/random/boot_id").stdout
+    service.run(worker, "systemctl reboot", check=False)
+
+    def withdrawn():
+        return service.client.vm(worker)["USER_TEMPLATE"]["READY"] == "NO"
+
+    service.progress.wait_for("READY to be withdrawn", withdrawn, timeout_seconds=120)
+    published = service.client.vm(worker)["USER_TEMPLATE"]
+    assert [published[name] for name in ("SLURM_PENDING", "OLDEST_IDLE", "ERROR")] == ["0", "0", ""]
+    service.wait_ready(worker)
+    assert service.run(worker, "cat /proc/sys/kernel/random/boot_id").stdout != before
+    ready = [event for event in service.client.events()[since:] if event["kind"] == "READY" and event["vm"] == worker]
+    assert len(ready) == 1
+
+
 def test_no_job_was_lost(service):
     jobs = [job for job in service.cluster.jobs() if job["JobName"] != "many"]  # whose every tenth fails by design
     states = {job["JobName"]: job["JobState"] for job in jobs}

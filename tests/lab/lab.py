@@ -45,12 +45,14 @@ class HostSpec:
 
     context: variables of its context disk; ETH0_IP and ETH0_MAC (and so on) become its network cards.
     token: text of token.txt; None leaves the file out.
+    kernel_arguments: more words for the kernel's command line.
     """
 
     name: str
     context: Mapping[str, str]
     token: str | None = None
     memory_mib: int = 1024
+    kernel_arguments: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -221,13 +223,16 @@ class Lab:
                 self._namespace.add_tap(tap, bridge_of(address))
             process = start_guest(
                 self._namespace.command(),
-                kernel_arguments(
-                    record.umid,
-                    self.scratch_dir,
-                    self.image,
-                    spec.memory_mib,
-                    [NetworkCard(tap, mac) for tap, (_, mac) in zip(record.taps, cards, strict=True)],
-                ),
+                [
+                    *kernel_arguments(
+                        record.umid,
+                        self.scratch_dir,
+                        self.image,
+                        spec.memory_mib,
+                        [NetworkCard(tap, mac) for tap, (_, mac) in zip(record.taps, cards, strict=True)],
+                    ),
+                    *spec.kernel_arguments,
+                ],
                 record.core,
                 directory,
                 self.scratch_dir,

@@ -17,6 +17,7 @@ class Guest:
     :param name: unique among the running ones.
     :param token: OneGate's, if it has one.
     :param keeps_disk: it was powered off before and goes on with what its disk holds.
+    :param kernel_arguments: the words of the template's OS/KERNEL_CMD.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Guest:
     context: dict[str, str]
     token: str | None
     keeps_disk: bool = False
+    kernel_arguments: tuple[str, ...] = ()
 
 
 class Hypervisor(Protocol):

@@ -27,7 +27,13 @@ class LabHypervisor:
 
     def deploy(self, guest: Guest) -> None:
         memory_mib = min(guest.memory_mib, self._memory_limit_mib or guest.memory_mib)
-        host = HostSpec(name=guest.name, context=guest.context, token=guest.token, memory_mib=memory_mib)
+        host = HostSpec(
+            name=guest.name,
+            context=guest.context,
+            token=guest.token,
+            memory_mib=memory_mib,
+            kernel_arguments=guest.kernel_arguments,
+        )
         self._lab.start(host, keep_disk=guest.keeps_disk)
 
     def shutdown(self, name: str, timeout_seconds: float) -> None:

@@ -325,6 +325,7 @@ class VmPool:
             context=dict(vm.template.get("CONTEXT") or {}),
             token=vm.token,
             keeps_disk=while_starting == LcmState.BOOT_POWEROFF,
+            kernel_arguments=tuple((vm.template.get("OS") or {}).get("KERNEL_CMD", "").split()),
         )
         fails = self._conditions.failing_boots > 0
         if fails:

@@ -7,18 +7,18 @@ import re
 
 from tests.service.progress import ServiceError
 from tests.service.service import Service
+from tests.service.service_template import FIRST_BOOT_UNIT
 
-UNIT = "onehpc-first-boot.service"
 RUN_SECONDS = 300
 
 
 def run_again(service: Service, vm_id: int) -> str:
     """Restart the unit on the host of a VM and return that run's log; ServiceError with the log when it fails."""
-    done = service.run(vm_id, f"systemctl restart {UNIT}", timeout_seconds=RUN_SECONDS, check=False)
-    run_id = service.run(vm_id, f"systemctl show --property InvocationID --value {UNIT}").stdout.strip()
+    done = service.run(vm_id, f"systemctl restart {FIRST_BOOT_UNIT}", timeout_seconds=RUN_SECONDS, check=False)
+    run_id = service.run(vm_id, f"systemctl show --property InvocationID --value {FIRST_BOOT_UNIT}").stdout.strip()
     log = service.run(vm_id, f"journalctl --no-pager --output cat _SYSTEMD_INVOCATION_ID={run_id}").stdout
     if done.returncode != 0 or not recap(log):
-        raise ServiceError(f"VM {vm_id}: {UNIT} did not run to its end: {done.stderr.strip()}\n{log}")
+        raise ServiceError(f"VM {vm_id}: {FIRST_BOOT_UNIT} did not run to its end: {done.stderr.strip()}\n{log}")
     return log
 
 

@@ -39,9 +39,13 @@ class Service:
     # -- bringing up and taking down ------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, run_dir: Path, image: Path, *, inputs: dict[str, str], progress: Progress) -> Service:
+    def create(
+        cls, run_dir: Path, image: Path, *, inputs: dict[str, str], progress: Progress, first_boot: bool = True
+    ) -> Service:
         """Create lab and cloud in `run_dir`, register the templates and instantiate the service. Nothing is waited for
-        but the cloud's own answer. Whatever fails, `take_down(run_dir)` ends what was started."""
+        but the cloud's own answer. Whatever fails, `take_down(run_dir)` ends what was started.
+
+        Without first_boot the hosts do not configure themselves."""
         run_dir = Path(run_dir)
         lab = Lab.create(run_dir / "lab", image)
         progress.tell(f"lab: network namespace {lab.namespace}")
@@ -50,8 +54,8 @@ class Service:
         client = Client(cloud_dir)
         client.wait_ready(30)
         progress.tell(f"simulated OpenNebula: {cloud_dir / 'opennebula.log'}")
-        template_id = client.create_vm_template(vm_template())
-        template = service_template(template_id)
+        template_id = client.create_vm_template(vm_template(first_boot))
+        template = service_template(template_id, first_boot)
         service_id = client.instantiate(
             client.create_service_template(template),
             name=template["name"],

@@ -10,18 +10,33 @@ import yaml
 from tests.service.progress import ServiceError
 
 FOLDER = Path(__file__).resolve().parents[2] / "playbooks" / "files"
+FIRST_BOOT_UNIT = "onehpc-first-boot.service"
 
 
-def vm_template() -> dict:
-    """The virtual machine template all roles share, as the collection ships it."""
-    return yaml.safe_load((FOLDER / "vm_template.yml").read_text())
+def vm_template(first_boot: bool = True) -> dict:
+    """The virtual machine template all roles share, as the collection ships it.
+
+    Without first_boot a virtual machine does not configure itself: the kernel's command line masks the unit, as
+    systemd-debug-generator(8) says.
+    """
+    template = yaml.safe_load((FOLDER / "vm_template.yml").read_text())
+    if not first_boot:
+        template["OS"] = {"KERNEL_CMD": f"systemd.mask={FIRST_BOOT_UNIT}"}
+    return template
 
 
-def service_template(template_id: int) -> dict:
-    """The service template as the collection ships it, each role booting from VM template `template_id`."""
+def service_template(template_id: int, first_boot: bool = True) -> dict:
+    """The service template as the collection ships it, each role booting from VM template `template_id`.
+
+    Without first_boot nothing waits for READY, so all roles start one after the other, and the pool keeps its size.
+    """
     template = yaml.safe_load((FOLDER / "service_template.yml").read_text())
+    if not first_boot:
+        template["ready_status_gate"] = False
     for role in template["roles"]:
         role["template_id"] = template_id
+        if not first_boot:
+            role.pop("elasticity_policies", None)
     return template
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,12 @@ def test_a_name_may_be_used_again_with_a_new_disk_or_the_old_one(lab):
     assert boot(keep_disk=True) == 2
     assert boot() == 1
     assert [host.name for host in lab.hosts()] == ["vm-1"]
+
+
+def test_a_host_gets_more_kernel_arguments_after_the_labs(lab):
+    lab.start(replace(spec("vm-1"), kernel_arguments=("quiet", "systemd.mask=x.service")))
+    lab.stop("vm-1")
+    assert lab.console("vm-1").splitlines()[-4:-2] == ["quiet", "systemd.mask=x.service"]
 
 
 def test_what_cannot_start_is_refused(lab):

@@ -54,13 +54,15 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     return fake
 
 
-GUEST = Guest(name="vm-3", vm_id=3, memory_mib=8192, context={"VMID": "3"}, token="abc")
+GUEST = Guest(
+    name="vm-3", vm_id=3, memory_mib=8192, context={"VMID": "3"}, token="abc", kernel_arguments=("quiet", "x=1")
+)
 
 
 @pytest.mark.parametrize(("limit", "memory_mib"), [(None, 8192), (1024, 1024), (16384, 8192)])
-def test_a_host_gets_context_token_and_limited_memory(lab: FakeLab, limit: int | None, memory_mib: int) -> None:
+def test_a_host_gets_all_of_its_guest_and_limited_memory(lab: FakeLab, limit: int | None, memory_mib: int) -> None:
     LabHypervisor(Path("lab"), limit).deploy(GUEST)
-    assert lab.started == [HostSpec("vm-3", {"VMID": "3"}, "abc", memory_mib)]
+    assert lab.started == [HostSpec("vm-3", {"VMID": "3"}, "abc", memory_mib, ("quiet", "x=1"))]
     assert lab.kept_disks == [False]
 
 

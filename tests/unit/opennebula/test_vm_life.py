@@ -20,6 +20,7 @@ TEMPLATE = {
     "NIC": [{"NETWORK": "Management"}, {"NETWORK": "Compute", "NAME": "fast"}],
     "CONTEXT": {"NETWORK": "YES", "TOKEN": "YES", "GREETING": "$HELLO from $NAME ($VMID) $NOBODY", "KEY": "$USER[KEY]"},
     "HELLO": "hi",
+    "OS": {"KERNEL_CMD": "quiet x=1"},
 }
 
 
@@ -56,10 +57,11 @@ def test_from_creation_to_done(cloud: Cloud) -> None:
     assert cloud.vm_record(vm_id)["ETIME"] >= cloud.vm_record(vm_id)["STIME"] > 0
 
 
-def test_the_guest_gets_context_token_and_memory(cloud: Cloud) -> None:
+def test_the_guest_gets_context_token_kernel_arguments_and_memory(cloud: Cloud) -> None:
     vm_id = new_vm(cloud)
     guest = null(cloud).running["vm-0"]
     assert guest.memory_mib == 2048
+    assert guest.kernel_arguments == ("quiet", "x=1")
     assert guest.token == cloud.vms.get(vm_id).token
     assert guest.context["GREETING"] == "hi from solo (0) "
     assert guest.context["KEY"] == "ssh-x"

@@ -39,6 +39,14 @@ def test_every_value_of_a_role_reaches_its_guests_through_the_context():
     }
 
 
+def test_a_service_without_first_boot_masks_its_unit_and_waits_for_nobody():
+    assert vm_template(first_boot=False)["OS"] == {"KERNEL_CMD": "systemd.mask=onehpc-first-boot.service"}
+    template = service_template(0, first_boot=False)
+    assert template["ready_status_gate"] is False
+    assert not any("elasticity_policies" in role for role in template["roles"])
+    assert (service_template(0)["ready_status_gate"], "OS" in vm_template()) == (True, False)
+
+
 def test_declared_inputs_get_their_default_or_what_is_given():
     template = {"user_inputs": {"A": "M|number|Seconds| |600", "B": "O|text|Shapes", "C": "O|text|Other| | "}}
     assert input_values(template, {"A": "30", "D": "x"}) == {"A": "30", "B": "", "C": "", "D": "x"}

@@ -72,7 +72,10 @@ def play(pool, module, connection_name, **arguments):
     )
     assert outcome.exists(), ran.stdout + ran.stderr
     assert TOKEN not in ran.stdout + ran.stderr
-    results = [without_times(result) for result in json.loads(outcome.read_text())]
+    raw = json.loads(outcome.read_text())
+    for result in raw:
+        assert f"onehpc.ondemand.{module}: {result['why']}" in ran.stdout if "why" in result else result["failed"]
+    results = [without_times(result) for result in raw]
     calls = pool.slurm.calls(), pool.onegate.calls()
     pool.onegate.requests.clear()
     return results, calls, list(kept.rglob(f"AnsiballZ_{module}.py")) != []

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameters import (
     PARAMETERS,
+    parameter_value,
+    refused_variables,
     role_variables,
 )
 
+LOGIN = "robot:s3cret"
 GOOD = [
     ("ONEAPP_ROLE", "storage", "common_role", "storage"),
     ("ONEAPP_NFS_HOST", " 10.0.0.4 ", "common_storage_address", "10.0.0.4"),
@@ -32,6 +35,19 @@ GOOD = [
     ("ONEAPP_SLURM_STATE_EXPORT", "/export/slurm", "common_state_export", "/export/slurm"),
     ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "1024", "portal_def_mem_per_cpu_mib", 1024),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "6817", "common_slurmctld_port", 6817),
+]
+
+# Read by the launcher of the first boot alone: they set no variable.
+GOOD_FOR_THE_LAUNCHER = [
+    ("ONEAPP_COLLECTION_URL", "https://git.example.org/hpc/ondemand.git"),
+    ("ONEAPP_COLLECTION_URL", f"https://{LOGIN}@git.example.org:8443/ondemand.git"),
+    ("ONEAPP_COLLECTION_URL", "http://10.0.0.1/ondemand.git"),
+    ("ONEAPP_COLLECTION_URL", "git://10.0.0.1:9418/ondemand"),
+    ("ONEAPP_COLLECTION_URL", "ssh://git@git.example.org/~hpc/ondemand.git"),
+    ("ONEAPP_COLLECTION_URL", "file:///srv/ondemand.git"),
+    ("ONEAPP_COLLECTION_VERSION", "main"),
+    ("ONEAPP_COLLECTION_VERSION", "release/0.2.x"),
+    ("ONEAPP_COLLECTION_VERSION", "0123456789abcdef0123456789abcdef01234567"),
 ]
 
 BAD = [
@@ -64,12 +80,35 @@ BAD = [
     ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "0"),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "65536"),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "0"),
+    ("ONEAPP_COLLECTION_URL", "ext::sh -c id"),
+    ("ONEAPP_COLLECTION_URL", "--upload-pack=id"),
+    ("ONEAPP_COLLECTION_URL", "https://git.example.org"),
+    ("ONEAPP_COLLECTION_URL", 'https://git.example.org/a" b'),
+    ("ONEAPP_COLLECTION_URL", "https://git.example.org/{{ a }}"),
+    ("ONEAPP_COLLECTION_URL", "ssh://-v/a"),
+    ("ONEAPP_COLLECTION_VERSION", "-b"),
+    ("ONEAPP_COLLECTION_VERSION", "a..b"),
+    ("ONEAPP_COLLECTION_VERSION", "a b"),
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "variable", "value"), GOOD)
 def test_good_value(name, text, variable, value):
     assert role_variables({name: text}) == ({variable: value}, [], [])
+
+
+@pytest.mark.parametrize(("name", "text"), GOOD_FOR_THE_LAUNCHER)
+def test_good_value_for_the_launcher(name, text):
+    assert role_variables({name: text}) == ({}, [], [])
+    assert parameter_value({name: f" {text} "}, name) == text
+    assert parameter_value({name: " "}, name) is None
+
+
+@pytest.mark.parametrize("text", [f"https://{LOGIN}@h/a?b", f"{LOGIN}@host:path", "https://s3cret@h /a"])
+def test_refusal_of_a_url_does_not_show_its_login(text):
+    _variables, _unknown, (refusal,) = role_variables({"ONEAPP_COLLECTION_URL": text})
+    assert "s3cret" not in refusal
+    assert "...@h" in refusal
 
 
 @pytest.mark.parametrize(("name", "text"), BAD)
@@ -81,10 +120,11 @@ def test_bad_value_is_refused_with_name_value_and_expectation(name, text):
 
 def test_every_parameter_has_a_good_and_a_bad_case():
     names = {parameter.name for parameter in PARAMETERS}
-    assert {case[0] for case in GOOD} == names
+    assert {case[0] for case in GOOD + GOOD_FOR_THE_LAUNCHER} == names
     same_kind_as_another = {"ONEAPP_LDAP_HOST", "ONEAPP_WORKER_DRAIN_SECONDS"}
     assert {case[0] for case in BAD} | same_kind_as_another == names
-    assert len({parameter.variable for parameter in PARAMETERS}) == len(PARAMETERS)
+    variables = [parameter.variable for parameter in PARAMETERS if parameter.variable]
+    assert len(set(variables)) == len(variables)
 
 
 def test_all_refusals_are_told_at_once():
@@ -108,6 +148,24 @@ def test_no_value_does_anything_but_set_its_variable_or_be_refused(values):
     variables, unknown, refusals = role_variables(values)
     refused_names = {refusal.split(" ")[0] for refusal in refusals}
     set_names = {name for name, text in values.items() if text.strip()} - refused_names
-    assert set(variables) == {parameter.variable for parameter in PARAMETERS if parameter.name in set_names}
+    assert set(variables) == {parameter.variable for parameter in PARAMETERS if parameter.name in set_names} - {None}
     assert unknown == []
     assert "{" not in str(list(variables.values()))
+
+
+@pytest.mark.parametrize("case", [case for case in BAD if not case[0].startswith("ONEAPP_COLLECTION")])
+def test_wrong_value_of_a_variable_is_refused_as_that_of_its_parameter(case):
+    name, text = case
+    variable = next(parameter.variable for parameter in PARAMETERS if parameter.name == name)
+    (refusal,) = refused_variables({variable: text})
+    assert refusal.startswith(f"{variable} ({name}) is {text!r}, expected ")
+
+
+@pytest.mark.parametrize(("name", "text", "variable", "value"), GOOD)
+def test_good_value_of_a_variable_stands(name, text, variable, value):
+    assert refused_variables({variable: value, "another": "{}"}) == []
+
+
+def test_variable_that_is_empty_or_of_another_type_is_judged_by_its_text():
+    assert refused_variables({"common_pool_range": "", "worker_min_vms": 2}) == []
+    assert len(refused_variables({"worker_min_vms": True, "common_state_export": ["/a"]})) == 2

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ending every process that this one has started, also those that have left its process group.
+
+ansible-core's workers each make a session of their own, so no signal to a process group reaches them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PAUSE_SECONDS = 0.05
+
+
+def adopt_orphans():
+    """Let the descendants whose parents end become children of this process, so that none gets out of sight."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_descendants(seconds=5.0):
+    """Kill every descendant, those that are born meanwhile too; returns when none is left or the time is over."""
+    end = time.monotonic() + seconds
+    while True:
+        living = _descendants(os.getpid())
+        for pid in living:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        _reap()
+        if not living or time.monotonic() > end:
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _descendants(ancestor):
+    children = {}
+    for name in os.listdir("/proc"):
+        parent = _parent(name) if name.isdigit() else None
+        if parent is not None:
+            children.setdefault(parent, []).append(int(name))
+    found, left = [], [ancestor]
+    while left:
+        born = children.get(left.pop(), [])
+        found += born
+        left += born
+    return found
+
+
+def _parent(pid):
+    """Parent of a process that lives, else None."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+            state, parent = stat.read().rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return None if state == "Z" else int(parent)
+
+
+def _reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass

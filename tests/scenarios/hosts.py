@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hosts that the scenarios share: `python -m tests.scenarios.hosts up | prepare ROLE | down`.
+
+One service on a lab and a simulated OpenNebula, as the demo's, but no host configures itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.checks.environment import ROOT
+from tests.lab.errors import LabError
+from tests.lab.image.build import build_image
+from tests.opennebula.client import ClientError
+from tests.scenarios.inventory import inventory
+from tests.service.progress import Progress, ServiceError
+from tests.service.run_directory import new_run_directory
+from tests.service.service import INPUTS, Service, take_down
+
+FOLDER = ROOT / ".cache" / "molecule"
+INVENTORY = FOLDER / "inventory.yml"
+POINTER = FOLDER / "hosts.json"
+FIRST_BOOT = "/usr/lib/onehpc/first-boot"
+# The scenario whose hosts are all configured before it begins.
+BOOT = "boot"
+FIRST_BOOT_SECONDS = 300
+
+
+def up() -> None:
+    """Boot one host for each role and write the inventory; nothing happens when they are there."""
+    if run_directory():
+        return
+    progress = Progress()
+    image = build_image(progress.tell)
+    directory = new_run_directory()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    POINTER.write_text(json.dumps({"run_directory": str(directory)}) + "\n")
+    service = Service.create(directory, image, inputs=INPUTS, progress=progress, first_boot=False)
+    service.wait_running(120)
+    for host in service.lab.hosts():
+        service.lab.wait_for_ssh(host.name)
+        # Returns when the context is there, also when it is being read already.
+        service.lab.run(host.name, "systemctl start one-context.service")
+    INVENTORY.write_text(yaml.safe_dump(inventory(service), sort_keys=False))
+    progress.tell("the hosts answer")
+
+
+def prepare(role: str) -> None:
+    """See to it that no play has touched the host of `role`, and that what the role relies on serves.
+
+    A host that was configured before is replaced with all others: nothing of them is worth keeping.
+    """
+    up()
+    service = Service(run_directory())
+    if role == BOOT:
+        configure(service, [each["name"] for each in service.document()["roles"]])
+        return
+    if ready(service, role):
+        service.progress.tell(f"{role} is configured already: the hosts are made anew")
+        down()
+        up()
+        service = Service(run_directory())
+    configure(service, service.role(role).get("parents", []))
+
+
+def configure(service: Service, roles: list[str]) -> None:
+    """Let the hosts of these roles configure themselves, one after the other, unless they are READY."""
+    for role in roles:
+        if ready(service, role) != "YES":
+            service.progress.tell(f"{role} configures itself")
+            service.run(service.single(role), FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
+
+
+def ready(service: Service, role: str) -> str | None:
+    """What the role's host has said in OneGate; NO also when a play has said nothing but why it failed."""
+    published = service.client.vm(service.single(role))["USER_TEMPLATE"]
+    return published.get("READY") or ("NO" if "ERROR" in published else None)
+
+
+def down() -> None:
+    """End the hosts. A second call finds nothing to do."""
+    directory = run_directory()
+    if directory:
+        take_down(directory)
+    for path in (INVENTORY, POINTER):
+        path.unlink(missing_ok=True)
+
+
+def run_directory() -> Path | None:
+    """Where the hosts' files are; None when there are no hosts."""
+    try:
+        directory = Path(json.loads(POINTER.read_text())["run_directory"])
+    except FileNotFoundError:
+        return None
+    return directory if directory.exists() else None
+
+
+def main(arguments: list[str]) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios.hosts", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("up", help="boot one host for each role, none configured")
+    commands.add_parser("prepare", help="give one role a fresh host and what it relies on").add_argument("role")
+    commands.add_parser("down", help="end the hosts")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "up":
+            up()
+        elif options.command == "prepare":
+            prepare(options.role)
+        else:
+            down()
+    except (ServiceError, LabError, ClientError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
