@@ -34,11 +34,10 @@ class Pytest:
 
 @dataclass(frozen=True)
 class Stage:
-    """Commands under one name, run in order, all of them even when one fails. full: too long for every run."""
+    """Commands under one name, run in order, all of them even when one fails."""
 
     name: str
     commands: tuple[Tool | Pytest, ...]
-    full: bool = False
 
 
 @dataclass
