@@ -49,7 +49,7 @@ def everyday() -> list[Stage]:
 
 
 def more_scenarios() -> list[Stage]:
-    """What only `make test-full` runs whole: scenarios that are not part of `make test`, and the service on Debian 13."""
+    """What only `make test-full` runs: the scenarios that `make test` leaves out, and the service on Debian 13."""
     return [
         _scenarios("boot", ["boot"]),
         Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),)),
