@@ -136,8 +136,8 @@ def over_http(seed: int) -> Replay:
         thread = threading.Thread(target=simulator.run)
         thread.start()
         try:
-            client = Client(Path(directory), timeout_seconds=10)
-            client.wait_ready(10)
+            client = Client(Path(directory), timeout_seconds=30)
+            client.wait_ready(30)
             return _ask_over_http(client, simulator, seed)
         finally:
             simulator.request_stop()
@@ -151,13 +151,13 @@ def _ask_over_http(client: Client, simulator: Simulator, seed: int) -> Replay:
     vm_id = client.create_vm(template_id, "solo")
     with simulator.clock.changed:
         vm = simulator.cloud.vms.get(vm_id)
-        assert simulator.clock.wait_until(lambda: vm.lcm_state == 3, 10)
+        assert simulator.clock.wait_until(lambda: vm.lcm_state == 3, 30)
         lost = recording("onegate-erase-cases.json")["race"]["lost"]
         simulator.cloud.vms.update(vm, "\n".join(f"K{number}=1" for number in range(40) if number not in lost))
     replay = Replay()
     for key, exchange in exchanges(recording("onegate-puma.json")).items():
         token = "garbage" if exchange.status == 401 else client.token(vm_id) or ""
-        connection = HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=10)
+        connection = HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=30)
         headers = {"X-ONEGATE-TOKEN": token, "X-ONEGATE-VMID": str(vm_id), "Content-Type": "text/plain"}
         connection.request(exchange.method, exchange.target, exchange.body, {**headers, "Connection": "close"})
         response = connection.getresponse()

@@ -26,9 +26,9 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     simulator = Simulator(run_dir, NullHypervisor(), "127.0.0.1", Settings(), 0, 0, 0)
     thread = threading.Thread(target=simulator.run)
     thread.start()
-    client = Client(run_dir, timeout_seconds=5)
+    client = Client(run_dir, timeout_seconds=20)
     try:
-        client.wait_ready(10)
+        client.wait_ready(30)
         client.create_vm(client.create_vm_template({"CONTEXT": CONTEXT}), "solo")
         yield client
     finally:
@@ -49,7 +49,7 @@ def ask(
     client: Client, path: str = "/vm", method: str = "GET", server: str = "onegate", body: str | None = None
 ) -> tuple[int, bytes, str | None]:
     """Status, body and date of one request over a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", client.access()[f"{server}_port"], timeout=3)
+    connection = http.client.HTTPConnection("127.0.0.1", client.access()[f"{server}_port"], timeout=20)
     headers = {"X-ONEGATE-TOKEN": client.token(0) or "", "X-ONEGATE-VMID": "0", "Content-Type": "text/plain"}
     try:
         connection.request(method, path, body, headers)
@@ -109,18 +109,18 @@ def test_the_clients_own_requests_meet_no_fault(client: Client) -> None:
 
 
 def test_slow_has_its_effect_before_its_answer(client: Client) -> None:
-    client.set_fault("onegate", "slow", seconds=0.4, times=1)
+    client.set_fault("onegate", "slow", seconds=1.5, times=1)
     began = time.monotonic()
     answers: list[int] = []
     asking = threading.Thread(target=lambda: answers.append(ask(client, "/vm", "PUT", body="SLOW=1")[0]))
     asking.start()
     while "SLOW" not in client.vm(0)["USER_TEMPLATE"]:
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20
     assert answers == []
     assert ask(client)[0] == 200, "others are not held up"
     asking.join()
     assert answers == [200]
-    assert time.monotonic() - began >= 0.4
+    assert time.monotonic() - began >= 1.5
 
 
 def test_hang_has_no_effect_and_no_answer(client: Client) -> None:
@@ -130,7 +130,7 @@ def test_hang_has_no_effect_and_no_answer(client: Client) -> None:
     connection.request("PUT", "/vm", "HUNG=1", {**headers, "Content-Type": "text/plain"})
     with pytest.raises(TimeoutError):
         connection.getresponse()
-    connection.sock.settimeout(3)
+    connection.sock.settimeout(20)
     client.clear_faults()
     with pytest.raises(ConnectionResetError):
         connection.sock.recv(1)
@@ -156,7 +156,7 @@ def test_refused_until_cleared_and_on_the_same_port_again(client: Client) -> Non
 
 
 def test_a_connection_from_before_is_of_no_use_to_one_that_is_refused(client: Client) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=3)
+    connection = http.client.HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=20)
     connection.request("GET", "/vm")
     connection.getresponse().read()
     client.set_fault("onegate", "refuse")
@@ -193,7 +193,7 @@ def test_dates(client: Client, server: str) -> None:
         client.set_date(server, offset)
         shown = ask(client, server=server)[2]
         assert shown is not None
-        assert abs(parsedate_to_datetime(shown).timestamp() - time.time() - offset) < 2
+        assert abs(parsedate_to_datetime(shown).timestamp() - time.time() - offset) < 20
     client.set_fault(server, "status", status=401)
     assert ask(client, server=server)[2] is not None
     client.set_date(server, None)
@@ -231,8 +231,8 @@ def test_the_process_ends_while_a_request_hangs(tmp_path: Path) -> None:
     simulator = Simulator(tmp_path, NullHypervisor(), "127.0.0.1", Settings(), 0, 0, 0)
     thread = threading.Thread(target=simulator.run)
     thread.start()
-    client = Client(tmp_path, timeout_seconds=5)
-    client.wait_ready(10)
+    client = Client(tmp_path, timeout_seconds=20)
+    client.wait_ready(30)
     client.set_fault("onegate", "hang")
     client.set_fault("oneflow", "refuse")
     with socket.create_connection(("127.0.0.1", client.access()["onegate_port"]), 5) as connection:

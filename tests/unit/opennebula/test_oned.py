@@ -25,9 +25,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     simulator = Simulator(run_dir, NullHypervisor(), "127.0.0.1", settings, 0, 0, 0)
     thread = threading.Thread(target=simulator.run)
     thread.start()
-    client = Client(run_dir, timeout_seconds=5)
+    client = Client(run_dir, timeout_seconds=20)
     try:
-        client.wait_ready(10)
+        client.wait_ready(30)
         template = {
             "NAME": "Open OnDemand",
             "CPU": "0.5",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import signal
 import stat
@@ -56,14 +57,14 @@ def eventually(predicate: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def put(client: Client, vm_id: int, *lines: str) -> tuple[int, bytes]:
+def put(client: Client, vm_id: int, *lines: str, kind: int = 1) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=10)
     headers = {
         "X-ONEGATE-TOKEN": client.token(vm_id) or "",
         "X-ONEGATE-VMID": str(vm_id),
         "Content-Type": "application/x-www-form-urlencoded",
     }
-    connection.request("PUT", "/vm", urlencode({"data": "\n".join(lines), "type": 1}), headers)
+    connection.request("PUT", "/vm", urlencode({"data": "\n".join(lines), "type": kind}), headers)
     response = connection.getresponse()
     answer = response.status, response.read()
     connection.close()
@@ -189,6 +190,23 @@ def test_updates_at_the_same_time_lose_nothing(process: tuple[subprocess.Popen[b
     stored = client.vm(0)["USER_TEMPLATE"]
     assert {f"W{writer}_{number}" for writer in range(8) for number in range(15)} <= set(stored)
     assert {stored[f"LAST_{writer}"] for writer in range(8)} == {"14"}
+
+
+def test_an_erase_loses_what_others_write_meanwhile(process: tuple[subprocess.Popen[bytes], Client]) -> None:
+    _, client = process
+    client.create_vm(client.create_vm_template({"CONTEXT": CONTEXT}), "solo")
+    client.configure_onegate(erase_gap_seconds=1)
+    assert put(client, 0, "A=1")[0] == 200
+    with ThreadPoolExecutor(1) as pool:
+        erasing = pool.submit(put, client, 0, "A", kind=2)
+        names = (f"N{number}" for number in itertools.count())
+        written = list(
+            itertools.takewhile(lambda name: put(client, 0, f"{name}=1")[0] == 200 and not erasing.done(), names)
+        )
+    assert erasing.result() == (200, b"")
+    stored = client.vm(0)["USER_TEMPLATE"]
+    assert "A" not in stored
+    assert set(written) - set(stored), "written while the erase was under way, and accepted"
 
 
 def test_oneflow_over_http_needs_the_password(process: tuple[subprocess.Popen[bytes], Client]) -> None:
