@@ -230,6 +230,7 @@ class OneFlow:
             if refusal:
                 raise OneFlowError(refusal)
             service.body = {**service.body, **wanted} if append else dict(wanted)
+            service.fill_role_defaults()
 
     def scale(self, service_id: int, role_name: str, cardinality: int, force: bool | None = False) -> None:
         """Start to bring a role to a cardinality; what OneGate and the REST interface ask for.

@@ -97,6 +97,15 @@ def test_an_update_changes_policies_and_bounds_while_it_runs() -> None:
     scenario.until_state(ServiceState.SCALING, 15)
 
 
+def test_what_an_update_leaves_out_of_a_role_is_filled_again() -> None:
+    scenario = Scenario().running()
+    wanted = body_of(scenario)
+    del wanted["roles"][2]["on_hold"], wanted["roles"][2]["cooldown"]
+    assert ask(scenario, "PUT", "", wanted) == (204, "")
+    scenario.cloud.oneflow.scale(scenario.service.id, "worker", 2)
+    assert (scenario.nodes(), scenario.worker["cooldown"]) == ([3, 4], 300)
+
+
 def test_an_update_may_append() -> None:
     scenario = Scenario().running()
     before = body_of(scenario)
