@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit slurm lab service test demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit slurm lab service molecule test test-full demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -32,9 +32,15 @@ lab: setup ## the lab's hosts and the sealed image
 service: setup ## the demo's service on real hosts, with its assertions
 	@$(stages) service
 
-test: ## everything; the last line is `N passed, N failed`
+molecule: setup ## the roles' molecule scenarios: over ssh, on hosts that they share
+	@$(stages) molecule
+
+test: ## the stages of every day; the last line is `N passed, N failed`
 	@tests/setup/install.sh || { echo '0 passed, 1 failed'; exit 1; }
-	@$(stages)
+	@$(stages) $(stages_options)
+
+test-full: ## all stages, each scenario with its minutes
+	@$(MAKE) --silent test stages_options=--full
 
 demo: setup ## bring up the service, run jobs, watch the pool grow and shrink, end it
 	@$(python) -m tests.service.demo run

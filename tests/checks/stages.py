@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the stages: `python -m tests.checks.stages [STAGE ...]` from anywhere; without names all of them.
+"""Run the stages: `python -m tests.checks.stages [STAGE ...]` from anywhere; without names those of every day.
 
 The last line is `N passed, N failed`; the exit code is 0 only when something passed and nothing failed.
 """
@@ -16,14 +16,15 @@ import yaml
 from tests.checks.environment import ROOT, tool_environment
 from tests.checks.repository import shell_scripts
 from tests.checks.stage import Count, Pytest, Stage, Tool, run_stage
+from tests.scenarios.changed import changed_scenarios
 
 FLOORS = ROOT / "tests" / "floors.yml"
 LAB_TESTS = ("tests/integration/test_image.py", "tests/integration/test_lab.py")
 SERVICE_TESTS = "tests/integration/test_service.py"
 
 
-def stages() -> list[Stage]:
-    """All stages in the order they run: what is quick first."""
+def everyday() -> list[Stage]:
+    """The stages of `make test` in the order they run: what is quick first."""
     return [
         Stage(
             "lint",
@@ -39,7 +40,18 @@ def stages() -> list[Stage]:
         Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
         Stage("lab", (Pytest("lab", ("-q", *LAB_TESTS), timeout_seconds=1500),)),
         Stage("service", (Pytest("service", ("-v", "--capture=no", SERVICE_TESTS), timeout_seconds=3000),)),
+        _scenarios("molecule", ["storage", "portal", "worker"]),
     ]
+
+
+def more_scenarios() -> list[Stage]:
+    """What only `make test-full` runs whole: a stage for each scenario that is not part of `make test`."""
+    return [_scenarios(name, [name]) for name in ("boot",)]
+
+
+def _scenarios(stage: str, names: list[str]) -> Stage:
+    arguments = ("-v", "--capture=no", "tests/scenarios", f"--scenarios={','.join(names)}")
+    return Stage(stage, (Pytest(stage, arguments, timeout_seconds=1800),))
 
 
 def read_floors(path: Path) -> dict[str, int]:
@@ -75,10 +87,18 @@ def run(chosen: list[Stage], floors: dict[str, int]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Command line."""
-    known = {stage.name: stage for stage in stages()}
+    daily, more = ([stage.name for stage in listed] for listed in (everyday(), more_scenarios()))
+    known = {stage.name: stage for stage in [*everyday(), *more_scenarios()]}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
-    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; all without")
-    names = parser.parse_args(arguments).stage or list(known)
+    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: {', '.join(daily)}")
+    parser.add_argument("--full", action="store_true", help="all stages")
+    parser.add_argument("--changed", action="store_true", help="also the scenarios that the latest commits concern")
+    options = parser.parse_args(arguments)
+    names = options.stage or daily
+    if options.full:
+        names = list(known)
+    elif options.changed:
+        names += changed_scenarios(ROOT, [name for name in more if name not in names])
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no stage {', '.join(unknown)}; there are {', '.join(known)}")
     # Being told to end is an interrupt, so that a running stage still takes its hosts down.

@@ -39,47 +39,47 @@ def up() -> None:
     image = build_image(progress.tell)
     directory = new_run_directory()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    POINTER.write_text(json.dumps({"run_directory": str(directory)}) + "\n")
-    service = Service.create(directory, image, inputs=INPUTS, progress=progress, first_boot=False)
-    service.wait_running(120)
-    for host in service.lab.hosts():
-        service.lab.wait_for_ssh(host.name)
-        # Returns when the context is there, also when it is being read already.
-        service.lab.run(host.name, "systemctl start one-context.service")
-    INVENTORY.write_text(yaml.safe_dump(inventory(service), sort_keys=False))
+    _write({"run_directory": str(directory), "used": []})
+    try:
+        service = Service.create(directory, image, inputs=INPUTS, progress=progress, first_boot=False)
+        service.wait_running(120)
+        for host in service.lab.hosts():
+            service.lab.wait_for_ssh(host.name)
+            # Returns when the context is there, also when it is being read already.
+            service.lab.run(host.name, "systemctl start one-context.service")
+        INVENTORY.write_text(yaml.safe_dump(inventory(service), sort_keys=False))
+    except BaseException:
+        down()
+        raise
     progress.tell("the hosts answer")
 
 
 def prepare(role: str) -> None:
-    """See to it that no play has touched the host of `role`, and that what the role relies on serves.
+    """Give a scenario the host of `role` as it booted, and see to it that what the role relies on serves.
 
-    A host that was configured before is replaced with all others: nothing of them is worth keeping.
+    A host that was used before is replaced, with all others: nothing of them is worth keeping.
     """
     up()
-    service = Service(run_directory())
     if role == BOOT:
+        service = Service(run_directory())
         configure(service, [each["name"] for each in service.document()["roles"]])
         return
-    if ready(service, role):
-        service.progress.tell(f"{role} is configured already: the hosts are made anew")
+    if role in _read()["used"]:
         down()
         up()
-        service = Service(run_directory())
+    service = Service(run_directory())
+    _write({**_read(), "used": sorted({*_read()["used"], role})})
     configure(service, service.role(role).get("parents", []))
 
 
 def configure(service: Service, roles: list[str]) -> None:
     """Let the hosts of these roles configure themselves, one after the other, unless they are READY."""
+    _write({**_read(), "used": sorted({*_read()["used"], *roles})})
     for role in roles:
-        if ready(service, role) != "YES":
+        vm_id = service.single(role)
+        if service.client.vm(vm_id)["USER_TEMPLATE"].get("READY") != "YES":
             service.progress.tell(f"{role} configures itself")
-            service.run(service.single(role), FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
-
-
-def ready(service: Service, role: str) -> str | None:
-    """What the role's host has said in OneGate; NO also when a play has said nothing but why it failed."""
-    published = service.client.vm(service.single(role))["USER_TEMPLATE"]
-    return published.get("READY") or ("NO" if "ERROR" in published else None)
+            service.run(vm_id, FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
 
 
 def down() -> None:
@@ -93,11 +93,20 @@ def down() -> None:
 
 def run_directory() -> Path | None:
     """Where the hosts' files are; None when there are no hosts."""
+    directory = Path(_read()["run_directory"] or "")
+    return directory if directory.name and directory.exists() else None
+
+
+def _read() -> dict:
+    """run_directory, and under `used` the roles whose host was given to a scenario or has configured itself."""
     try:
-        directory = Path(json.loads(POINTER.read_text())["run_directory"])
+        return json.loads(POINTER.read_text())
     except FileNotFoundError:
-        return None
-    return directory if directory.exists() else None
+        return {"run_directory": None, "used": []}
+
+
+def _write(state: dict) -> None:
+    POINTER.write_text(json.dumps(state) + "\n")
 
 
 def main(arguments: list[str]) -> int:

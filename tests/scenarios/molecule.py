@@ -46,6 +46,7 @@ class Log:
 
     now: Callable[[], float] = time.monotonic
     actions: list[Action] = field(default_factory=list)
+    exit_codes: list[int] = field(default_factory=list)
     _started: float = 0.0
 
     def read(self, line: str) -> None:
@@ -83,7 +84,7 @@ def sequence(scenario: str) -> list[str]:
 
 
 def molecule(arguments: Sequence[str], log: Log, say: Callable[[str], None]) -> int:
-    """Run molecule, say its output as it comes, return its exit code. It is always ended on return."""
+    """Run molecule, say its output as it comes, return its exit code, which the log gets too. It is ended on return."""
     process = subprocess.Popen(
         ("molecule", "--base-config", str(CONFIG), *arguments),
         cwd=ROOT,
@@ -99,7 +100,8 @@ def molecule(arguments: Sequence[str], log: Log, say: Callable[[str], None]) -> 
         for line in process.stdout:
             log.read(line)
             say(line.rstrip("\n"))
-        return process.wait()
+        log.exit_codes.append(process.wait())
+        return log.exit_codes[-1]
     finally:
         _end(process)
 

@@ -15,7 +15,29 @@ FAILS = Stage("bad", (Tool("fails", (sys.executable, "-c", "raise SystemExit(1)"
 
 
 def test_each_stage_has_a_floor_and_each_floor_a_stage():
-    assert sorted(stages.read_floors(stages.FLOORS)) == sorted(stage.name for stage in stages.stages())
+    every = [*stages.everyday(), *stages.more_scenarios()]
+    assert sorted(stages.read_floors(stages.FLOORS)) == sorted(stage.name for stage in every)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ([], ["good"]),
+        (["bad"], ["bad"]),
+        (["--full"], ["good", "bad", "other"]),
+        (["--changed"], ["good", "other"]),
+        (["--changed", "other"], ["other"]),
+    ],
+)
+def test_stages_are_chosen_by_name_or_by_what_has_changed(monkeypatch, arguments, names):
+    ran = []
+    monkeypatch.setattr(stages, "everyday", lambda: [PASSES])
+    monkeypatch.setattr(stages, "more_scenarios", lambda: [FAILS, Stage("other", ())])
+    monkeypatch.setattr(stages, "changed_scenarios", lambda root, of: [name for name in of if name == "other"])
+    monkeypatch.setattr(stages, "run", lambda chosen, floors: ran.extend(stage.name for stage in chosen))
+    monkeypatch.setattr(stages.signal, "signal", lambda *_: None)
+    stages.main(arguments)
+    assert ran == names
 
 
 @pytest.mark.parametrize("content", ["unit: 0", "unit: many", "unit: true", "unit: 1.5", "- unit", ""])
