@@ -22,6 +22,15 @@ ALL = (
 )
 # What each one is about, beside its own folder. A path stands for every file whose name begins with it.
 FILES = {
+    "boot": (
+        "plugins/module_utils/boot",
+        "plugins/module_utils/context",
+        "plugins/module_utils/git_url.py",
+        "plugins/module_utils/parameter",
+        "tests/boot",
+        "tests/service/boot",
+        "tests/service/git_server.py",
+    ),
     "storage": ("roles/storage", "plugins/modules/state_export.py", "plugins/module_utils/state_export"),
     "portal": (
         "roles/portal",

@@ -60,14 +60,25 @@ def prepare(role: str) -> None:
     A host that was used before is replaced, with all others: nothing of them is worth keeping.
     """
     up()
+    if role == BOOT:
+        service = Service(run_directory())
+        configure(service, [each["name"] for each in service.document()["roles"]])
+        return
+    if role in _read()["used"]:
+        down()
+        up()
     service = Service(run_directory())
-    roles = [each["name"] for each in service.document()["roles"]]
-    relied_on = roles if role == BOOT else service.role(role).get("parents", [])
-    _write({**_read(), "used": sorted({*_read()["used"], *relied_on, role})})
-    for parent in relied_on:
-        vm_id = service.single(parent)
+    _write({**_read(), "used": sorted({*_read()["used"], role})})
+    configure(service, service.role(role).get("parents", []))
+
+
+def configure(service: Service, roles: list[str]) -> None:
+    """Let the hosts of these roles configure themselves, one after the other, unless they are READY."""
+    _write({**_read(), "used": sorted({*_read()["used"], *roles})})
+    for role in roles:
+        vm_id = service.single(role)
         if service.client.vm(vm_id)["USER_TEMPLATE"].get("READY") != "YES":
-            service.progress.tell(f"{parent} configures itself")
+            service.progress.tell(f"{role} configures itself")
             service.run(vm_id, FIRST_BOOT, timeout_seconds=FIRST_BOOT_SECONDS)
 
 

@@ -146,9 +146,7 @@ class Service:
                 raise ServiceError(f"host {name} ({vm['ROLE']}) reports: {error}\n{self._first_boot_log(name)}")
 
     def _first_boot_log(self, name: str) -> str:
-        # What each module was invoked with is in the unit's journal too, under names of its own.
-        source = "--unit onehpc-first-boot --identifier ansible-playbook"
-        return self._look(name, f"journalctl {source} --no-pager --lines 40 --output cat")
+        return self._look(name, "journalctl --unit onehpc-first-boot --no-pager --lines 40 --output cat")
 
     def logs(self, lines: int = 80) -> str:
         """The last lines of each running host's own units and Slurm, and of the cloud's log: for a failed run."""
