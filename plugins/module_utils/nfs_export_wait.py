@@ -29,8 +29,8 @@ class ExportError(OnehpcError):
     """An export is not served to this host."""
 
 
-def run(params):
-    """The module's code; params: its validated parameters. Raises ExportError after wait_seconds."""
+def run(params, _check_mode):
+    """The module's code, the same in check mode; params: validated. Raises ExportError after wait_seconds."""
     seconds = params["wait_seconds"]
     try:
         wait_until(lambda: _try(params["server"], params["exports"]), ExportError, seconds, PAUSE_SECONDS)

@@ -35,8 +35,8 @@ class NotRegistered(SlurmError):
     """The node does not serve; the text says why as a clause."""
 
 
-def run(params):
-    """The module's code; params: its validated parameters. Raises SlurmError after wait_seconds."""
+def run(params, _check_mode):
+    """The module's code, the same in check mode; params: validated. Raises SlurmError after wait_seconds."""
     client = SlurmClient(run=_asking(params["controller"]))
     seconds = params["wait_seconds"]
     try:

@@ -16,15 +16,12 @@ description:
   - A trial mount lives in a mount namespace of its own and is gone with it. Nothing of the host is changed.
   - Each trial is bounded in time, so the wait ends in time whatever the server does.
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    support: full
     details: The exports are waited for as in a real run.
   diff_mode:
     support: none
-  platform:
-    platforms: debian
 options:
   server:
     description: The file server's address.
@@ -57,19 +54,12 @@ exports:
   sample: ["10.0.0.4:/export/home"]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import nfs_export_wait
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=nfs_export_wait.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = nfs_export_wait.run(module.params)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(nfs_export_wait.ARGUMENTS, nfs_export_wait.run)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,12 @@ description:
   - Asking is a round trip of munge credentials. A wrong clock and a wrong key are told apart.
   - Changes nothing.
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    support: full
     details: The node is waited for as in a real run.
   diff_mode:
     support: none
-  platform:
-    platforms: debian
 options:
   name:
     description: The name of the node.
@@ -55,19 +52,12 @@ state:
   sample: IDLE+DYNAMIC_NORM
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_registration
-from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.module_runner import run_module
 
 
 def main():
-    module = AnsibleModule(argument_spec=slurm_registration.ARGUMENTS, supports_check_mode=True)
-    try:
-        result = slurm_registration.run(module.params)
-    except OnehpcError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    run_module(slurm_registration.ARGUMENTS, slurm_registration.run)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import getpass
 import grp
 import os
 import re
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.onehpc.ondemand.plugins.module_utils import state_export_tick
+from ansible_collections.onehpc.ondemand.plugins.module_utils import nfs_export_wait as nfs_trial
+from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_client, state_export_tick
 from ansible_collections.onehpc.ondemand.plugins.module_utils.state_export import StateExportError
 from tests.unit.plugins.module_process import run_module
 from tests.unit.plugins.nfs_server_double import NfsServerDouble
@@ -50,6 +53,7 @@ class World:
         (folder / "nfs").mkdir()
         self.nfs = NfsServerDouble(folder / "nfs")
         self.key = folder / "munge.key"
+        self.open = contextlib.ExitStack()
 
     def written(self):
         """What a run could leave behind: files with content and mode, changes asked of Slurm, OneGate and NFS."""
@@ -65,14 +69,25 @@ class World:
         """From now on no system answers."""
         self.onegate.fault("silent")
         self.pool.slurm.change(faults={"s": [0, "", "", 60]})
-        program = self.folder / "nfs" / "exportfs"
-        program.write_text("#!/bin/sh\nsleep 60\n")
+        for name in ("exportfs", "unshare"):
+            program = self.folder / "nfs" / name
+            program.write_text("#!/bin/sh\nsleep 60\n")
+            program.chmod(0o755)
 
 
 def munge_key(world):
     world.onegate.user_template()["SLURM_MUNGE_KEY"] = base64.b64encode(bytes(range(256)) * 4).decode()
     owner = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
     return Case({**world.connection, **owner, "path": str(world.key), "wait_seconds": 1, "timeout_seconds": 2})
+
+
+def nfs_export_wait(world):
+    (world.folder / "nfs" / "unshare").write_text("#!/bin/sh\n")
+    (world.folder / "nfs" / "unshare").chmod(0o755)
+    listener = socket.create_server(("127.0.0.79", 2049))
+    world.open.enter_context(listener)
+    arguments = {"server": "127.0.0.79", "exports": ["/export/home"], "wait_seconds": 0}
+    return Case(arguments, world.nfs.environment, False, nfs_trial.MOUNT_SECONDS)
 
 
 def onegate_info(world):
@@ -107,6 +122,11 @@ def slurm_node(world):
     return Case(arguments, world.pool.slurm.environment)
 
 
+def slurm_registration(world):
+    arguments = {"name": "w1", "controller": "10.0.0.5:6817", "wait_seconds": 0}
+    return Case(arguments, world.pool.slurm.environment, False, slurm_client.CALL_TIMEOUT_SECONDS)
+
+
 def state_export(world):
     arguments = {**world.connection, **world.nfs.options, "compute_network": "192.0.2.0/24", "timeout_seconds": 2}
     return Case(arguments, world.nfs.environment)
@@ -115,14 +135,17 @@ def state_export(world):
 CASES: dict[str, Callable[[World], Case]] = {
     case.__name__: case
     for case in (
-        munge_key, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report, slurm_node, state_export,
+        munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report, slurm_node,
+        slurm_registration, state_export,
     )
 }  # fmt: skip
 
 
 @pytest.fixture
 def world(onegate, connection, tmp_path):
-    return World(onegate, connection, tmp_path)
+    world = World(onegate, connection, tmp_path)
+    with world.open:
+        yield world
 
 
 def told(run):
@@ -158,7 +181,7 @@ def test_silent_systems_hold_it_no_longer_than_its_time(world, name):
     run = run_module(name, case.arguments, False, case.environment)
     seconds = time.monotonic() - begin
     assert run.failed
-    assert re.search(r"did not answer in time|did not end within|does not answer|no time", run.result["msg"])
+    assert re.search(r"did not (answer in time|end within|mount within)|does not answer|no time", run.result["msg"])
     assert seconds < case.bound_seconds + START_SECONDS, run.result
 
 
