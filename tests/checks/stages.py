@@ -39,7 +39,7 @@ def everyday() -> list[Stage]:
         ),
         Stage("checks", (Pytest("checks", ("-q", "tests/checks")),)),
         Stage("unit", (Pytest("unit", ("-q", "tests/unit"), timeout_seconds=900),)),
-        Stage("gates", (Pytest("gates", ("-q", "--durations=8", "tests/gates"), timeout_seconds=1800),)),
+        Stage("gates", (Pytest("gates", ("-q", "--durations=8", "tests/gates"), timeout_seconds=2400),)),
         Stage("contract", (Pytest("contract", ("-q", "tests/contract")),)),
         Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
         Stage("lab", (Pytest("lab", ("-q", IMAGE_TESTS, LAB_TESTS), timeout_seconds=1500),)),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual environments of tools that cannot live in the tests' own."""
+"""Virtual environments of tools that do not live in the tests' own. They are built when a gate needs them."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -21,3 +22,9 @@ def environment_of(requirements: Path) -> Path:
         output_of(install, ROOT, timeout_seconds=600)
         shutil.copy(requirements, built)
     return folder / "bin"
+
+
+def version_in(requirements: Path, name: str) -> str:
+    """The exact version of a tool."""
+    (version,) = re.findall(rf"(?m)^{re.escape(name)}==(\S+)$", requirements.read_text())
+    return version

@@ -67,12 +67,12 @@ def version(in_debian_13):
 
 
 def test_sanity(in_debian_13, version, passed):
-    ran = sanity_tests(in_debian_13([*SANITY, "--python", PYTHON], 600))
+    ran = sanity_tests(in_debian_13([*SANITY, "--python", PYTHON], 900))
     assert {"import", "pylint", "validate-modules"} <= set(ran)
     passed("ansible-test sanity", version, f"{len(ran)} tests, inside Debian 13")
 
 
 def test_units(in_debian_13, version, passed):
-    count = passed_units(in_debian_13([*UNITS, "--python", PYTHON], 600))
+    count = passed_units(in_debian_13([*UNITS, "--python", PYTHON], 900))
     assert count > 900
     passed("ansible-test units", version, f"{count} tests of the plugins, inside Debian 13")
