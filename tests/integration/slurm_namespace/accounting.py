@@ -76,8 +76,8 @@ def sql(cluster: SlurmCluster, statement: str) -> str:
 
 
 def accounted(cluster: SlurmCluster, *job_ids: int) -> dict[int, str]:
-    """Job id -> state as sacct has it, of those of the jobs that are on record."""
+    """Job id -> state as sacct has it (CANCELLED without by whom), of those of the jobs that are on record."""
     ids = ",".join(map(str, job_ids))
     argv = ("sacct", "-X", "-n", "-P", "-j", ids, "-o", "JobIDRaw,State")
     lines = cluster.run(CONTROLLER, *argv).stdout.splitlines()
-    return {int(job_id): state for job_id, _bar, state in (line.partition("|") for line in lines)}
+    return {int(job_id): state.partition(" ")[0] for job_id, state in (line.split("|") for line in lines)}
