@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from tests.checks.environment import tool_environment
-from tests.integration.slurm_namespace.cluster import CONTROLLER, SlurmCluster
+from tests.integration.slurm_namespace.cluster import CONTROLLER, ClusterError, SlurmCluster
 
 PLAYBOOK = """\
 - hosts: localhost
@@ -22,7 +22,10 @@ PLAYBOOK = """\
 
 
 def run_role_tasks(cluster: SlurmCluster, tasks_from: str, *options: str) -> int:
-    """Run one task file of the role with Debian's Python; returns how many tasks changed something."""
+    """Run one task file of the role with Debian's Python; returns how many tasks changed something.
+
+    ClusterError with Ansible's output when a task fails.
+    """
     directory = cluster.run_dir / "ansible"
     directory.mkdir(exist_ok=True)
     playbook = directory / "playbook.yml"
@@ -33,5 +36,7 @@ def run_role_tasks(cluster: SlurmCluster, tasks_from: str, *options: str) -> int
     argv += ["-e", "ansible_python_interpreter=/usr/bin/python3", *options, str(playbook)]
     environment = {**tool_environment(), "ANSIBLE_CONFIG": str(configuration)}
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(re.search(r"changed=(\d+)", done.stdout).group(1))
+    recap = re.search(r"changed=(\d+)", done.stdout)
+    if done.returncode != 0 or recap is None:
+        raise ClusterError(done.stdout + done.stderr)
+    return int(recap.group(1))

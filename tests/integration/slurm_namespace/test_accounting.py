@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.integration.slurm_namespace import accounting
 from tests.integration.slurm_namespace.accounting import JOBCOMP_LOG, PASSWORD_FILE, STATE, accounted, sql
-from tests.integration.slurm_namespace.cluster import CONTROLLER, PROGRAMS, SlurmCluster
+from tests.integration.slurm_namespace.cluster import CONTROLLER, PROGRAMS, ClusterError, SlurmCluster
 from tests.integration.slurm_namespace.role_tasks import run_role_tasks
 
 FIRST_JOB_ID = f"{STATE}/first_job_id"
@@ -60,10 +61,26 @@ def test_a_user_nobody_registered_runs_jobs_and_finds_them(cluster):
     cluster.wait_for("the user to see it", lambda: as_nobody(cluster, *listing) == f"{job}|COMPLETED\n")
 
 
+def test_the_users_of_the_host_are_registered_once(cluster):
+    passwd = cluster.run_dir / "passwd"
+    passwd.write_text(
+        Path("/etc/passwd").read_text() + "alice:x:2001:2001::/:/bin/sh\nbob:x:100001:100001::/:/bin/sh\n"
+    )
+    cluster.run(CONTROLLER, "mount", "--bind", str(passwd), "/etc/passwd")
+    assert run_role_tasks(cluster, "accounts") == 2
+    assert run_role_tasks(cluster, "accounts") == 0
+    listing = ("sacctmgr", "-n", "-P", "show", "associations", "format=account,user")
+    registered = cluster.run(CONTROLLER, *listing).stdout.splitlines()
+    assert {"users|alice", "users|bob"} <= set(registered)
+    assert not {"users|nobody", "users|slurm", "users|daemon"} & set(registered)
+
+
 def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
     held = cluster.submit("--hold")
     cluster.stop_daemon(CONTROLLER, "slurmdbd")
     good, bad = cluster.submit(script="true"), cluster.submit(script="false")
+    with pytest.raises(ClusterError, match=r"slurmdbd did not answer within 2 s .*Look at journalctl -u slurmdbd"):
+        run_role_tasks(cluster, "accounts", "-e", "portal_slurmdbd_wait_seconds=2")
     cluster.run(CONTROLLER, "scancel", str(held))
     expected = {held: "CANCELLED", good: "COMPLETED", bad: "FAILED"}
     cluster.wait_for("the jobs to end", lambda: {job: cluster.job_state(job) for job in expected} == expected)
