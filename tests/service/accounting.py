@@ -19,10 +19,11 @@ def completed(run_on_portal: RunOnPortal, name: str) -> dict[int, str]:
 
 
 def accounted(run_on_portal: RunOnPortal, job_ids: Iterable[int]) -> dict[int, str]:
-    """Job id -> state of those of the jobs that sacct has."""
+    """Job id -> state of those of the jobs that sacct has (CANCELLED without the user who did)."""
     ids = ",".join(map(str, job_ids))
     lines = run_on_portal(f"sacct -X -n -P -j {ids} -o JobIDRaw,State").stdout.splitlines()
-    return {int(job_id): state for job_id, _bar, state in (line.partition("|") for line in lines)}
+    fields = (line.split("|") for line in lines)
+    return {int(job_id): state.partition(" ")[0] for job_id, state in fields}
 
 
 def wait_accounted(run_on_portal: RunOnPortal, progress: Progress, expected: dict[int, str]) -> None:

@@ -5,27 +5,17 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-from tests.checks.environment import tool_environment
 from tests.integration.slurm_namespace import accounting
-from tests.integration.slurm_namespace.accounting import JOBCOMP_LOG, STATE, accounted, sql
-from tests.integration.slurm_namespace.cluster import CONTROLLER, PROGRAMS, SlurmCluster
+from tests.integration.slurm_namespace.accounting import JOBCOMP_LOG, PASSWORD_FILE, STATE, accounted, sql
+from tests.integration.slurm_namespace.cluster import CONTROLLER, PROGRAMS, ClusterError, SlurmCluster
+from tests.integration.slurm_namespace.role_tasks import run_role_tasks
 
 FIRST_JOB_ID = f"{STATE}/first_job_id"
 JOB_TABLE = "slurm_acct_db.ood_job_table"
-PLAYBOOK = """\
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - ansible.builtin.import_role:
-        name: onehpc.ondemand.portal
-        tasks_from: first_job_id
-"""
 
 
 @pytest.fixture(scope="module")
@@ -43,31 +33,24 @@ def cluster(tmp_path_factory):
         yield running
 
 
-@pytest.fixture
-def find_first_job_id(cluster, tmp_path):
-    """Runs the portal role's tasks on the controller's host; returns the id that is remembered then and the recap."""
-    (tmp_path / "playbook.yml").write_text(PLAYBOOK)
-    (tmp_path / "ansible.cfg").write_text("[defaults]\nlocalhost_warning = false\n")
-
-    def run(*options):
-        argv = [*cluster.command_prefix(CONTROLLER), sys.executable, "-m", "ansible", "playbook"]
-        argv += ["-e", "ansible_python_interpreter=/usr/bin/python3", "-e", f"portal_state_mount={STATE}", *options]
-        done = subprocess.run(
-            [*argv, str(tmp_path / "playbook.yml")],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**tool_environment(), "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg")},
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return cluster.run(CONTROLLER, "cat", FIRST_JOB_ID, check=False).stdout.strip(), done.stdout
-
-    return run
+def find_first_job_id(cluster, *options):
+    """Run the role's tasks; returns the id that is remembered then and how many tasks changed something."""
+    changed = run_role_tasks(cluster, "first_job_id", *accounting.ROLE_OPTIONS, *options)
+    return cluster.run(CONTROLLER, "cat", FIRST_JOB_ID, check=False).stdout, changed
 
 
 def as_nobody(cluster, *argv):
     return cluster.run(CONTROLLER, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *argv).stdout
+
+
+def test_the_database_is_set_up_once_with_a_password_of_its_own(cluster):
+    password = cluster.run(CONTROLLER, "cat", PASSWORD_FILE).stdout
+    assert re.fullmatch(r"[A-Za-z0-9]{32}", password)
+    assert cluster.run(CONTROLLER, "stat", "--format=%U %a", PASSWORD_FILE).stdout == "root 600\n"
+    assert run_role_tasks(cluster, "database", *accounting.ROLE_OPTIONS) == 0
+    assert cluster.run(CONTROLLER, "cat", PASSWORD_FILE).stdout == password
+    refused = cluster.run(CONTROLLER, "mariadb", "--user=slurm", "--password=another", "-e", "SELECT 1", check=False)
+    assert "Access denied" in refused.stderr
 
 
 def test_a_user_nobody_registered_runs_jobs_and_finds_them(cluster):
@@ -78,18 +61,35 @@ def test_a_user_nobody_registered_runs_jobs_and_finds_them(cluster):
     cluster.wait_for("the user to see it", lambda: as_nobody(cluster, *listing) == f"{job}|COMPLETED\n")
 
 
+def test_the_users_of_the_host_are_registered_once(cluster):
+    passwd = cluster.run_dir / "passwd"
+    passwd.write_text(
+        Path("/etc/passwd").read_text() + "alice:x:2001:2001::/:/bin/sh\nbob:x:100001:100001::/:/bin/sh\n"
+    )
+    cluster.run(CONTROLLER, "mount", "--bind", str(passwd), "/etc/passwd")
+    assert run_role_tasks(cluster, "accounts") == 2
+    assert run_role_tasks(cluster, "accounts") == 0
+    listing = ("sacctmgr", "-n", "-P", "show", "associations", "format=account,user")
+    registered = cluster.run(CONTROLLER, *listing).stdout.splitlines()
+    assert {"users|alice", "users|bob"} <= set(registered)
+    assert not {"users|nobody", "users|slurm", "users|daemon"} & set(registered)
+
+
 def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
+    held = cluster.submit("--hold")
     cluster.stop_daemon(CONTROLLER, "slurmdbd")
     good, bad = cluster.submit(script="true"), cluster.submit(script="false")
-    cluster.wait_for(
-        "the jobs to end", lambda: {cluster.job_state(good), cluster.job_state(bad)} <= {"COMPLETED", "FAILED"}
-    )
+    with pytest.raises(ClusterError, match=r"slurmdbd did not answer within 2 s .*Look at journalctl -u slurmdbd"):
+        run_role_tasks(cluster, "accounts", "-e", "portal_slurmdbd_wait_seconds=2")
+    cluster.run(CONTROLLER, "scancel", str(held))
+    expected = {held: "CANCELLED", good: "COMPLETED", bad: "FAILED"}
+    cluster.wait_for("the jobs to end", lambda: {job: cluster.job_state(job) for job in expected} == expected)
     cluster.stop_controller()
     cluster.start_controller()  # with state it needs no slurmdbd
     later = cluster.submit(script="true")
     cluster.wait_for("the later job to end", lambda: cluster.job_state(later) == "COMPLETED")
     accounting.start_slurmdbd(cluster)
-    expected = {good: "COMPLETED", bad: "FAILED", later: "COMPLETED"}
+    expected[later] = "COMPLETED"
     cluster.wait_for("all to be on record", lambda: accounted(cluster, *expected) == expected)
 
 
@@ -112,11 +112,11 @@ def test_a_job_of_a_worker_that_is_gone_has_failed_and_is_not_moved(cluster):
     assert cluster.run(CONTROLLER, "squeue", "-h", "-t", "PD,R", "-j", str(job)).stdout == ""
 
 
-def test_a_controller_with_state_needs_no_first_id(find_first_job_id):
-    assert find_first_job_id()[0] == ""
+def test_a_controller_with_state_needs_no_first_id(cluster):
+    assert find_first_job_id(cluster)[0] == ""
 
 
-def test_a_controller_that_lost_its_state_goes_on_above_every_id_on_record(cluster, find_first_job_id):
+def test_a_controller_that_lost_its_state_goes_on_above_every_id_on_record(cluster):
     forged = "x\nJobId=99999999 UserId=mallory(1) "
     last = cluster.submit(name=forged, script="true")
     cluster.wait_for("the last job to be on record", lambda: accounted(cluster, last) == {last: "COMPLETED"})
@@ -124,32 +124,26 @@ def test_a_controller_that_lost_its_state_goes_on_above_every_id_on_record(clust
     cluster.stop_controller()
     cluster.run(CONTROLLER, "sh", "-c", f"rm -r {STATE}/slurmctld/*")
 
-    found, recap = find_first_job_id()
-    assert (found, changed(recap)) == ("1001", 1)
-    found, recap = find_first_job_id()
-    assert (found, changed(recap)) == ("1001", 0)
+    assert find_first_job_id(cluster) == ("1001", 1)
+    assert find_first_job_id(cluster) == ("1001", 0)
 
     with (cluster.run_dir / "etc/slurm.conf").open("a") as conf:
-        conf.write(f"FirstJobId={found}\n")
+        conf.write("FirstJobId=1001\n")
     cluster.start_controller()
     assert cluster.submit() == 1001
 
 
-def test_each_of_the_two_records_counts(cluster, find_first_job_id):
+def test_each_of_the_two_records_counts(cluster):
     cluster.stop_controller()
     cluster.run(CONTROLLER, "sh", "-c", f"rm -r {STATE}/slurmctld/*; mv {JOBCOMP_LOG} {STATE}/moved")
     sql(cluster, f"UPDATE {JOB_TABLE} SET id_job = 4321 ORDER BY id_job DESC LIMIT 1")
-    assert find_first_job_id()[0] == "5001"
+    assert find_first_job_id(cluster)[0] == "5001"
     sql(cluster, f"DELETE FROM {JOB_TABLE}")
-    assert find_first_job_id()[0] == "1"
+    assert find_first_job_id(cluster)[0] == "1"
     cluster.run(CONTROLLER, "mv", f"{STATE}/moved", JOBCOMP_LOG)
-    assert find_first_job_id()[0] == "1001"
+    assert find_first_job_id(cluster)[0] == "1001"
 
 
-def test_a_cluster_that_is_new_to_the_database_starts_from_the_completion_log(cluster, find_first_job_id):
+def test_a_cluster_that_is_new_to_the_database_starts_from_the_completion_log(cluster):
     cluster.run(CONTROLLER, "rm", FIRST_JOB_ID)
-    assert find_first_job_id("-e", '{"portal_slurm_conf": {"ClusterName": "other"}}')[0] == "1001"
-
-
-def changed(recap):
-    return int(re.search(r"changed=(\d+)", recap).group(1))
+    assert find_first_job_id(cluster, "-e", '{"portal_slurm_conf": {"ClusterName": "other"}}')[0] == "1001"
