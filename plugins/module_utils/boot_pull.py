@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 
@@ -16,6 +17,8 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.boot_source import
 from ansible_collections.onehpc.ondemand.plugins.module_utils.bounded_command import CommandTimeout, run_bounded
 from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.git_url import git_environment, without_login
+
+CAUSE_CHARACTERS = 200
 
 
 class PullError(OnehpcError):
@@ -64,7 +67,11 @@ def _check_out(url, version, directory, settings):
 
 
 def _cause(output):
-    """What git or Ansible said, in one line."""
-    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines()]
-    told = [line for line in lines if line.startswith(("fatal:", "error:", "stderr:", "[ERROR]", '"msg"'))]
-    return (told or [line for line in lines if line] or ["ansible-pull failed without a word"])[-1][:300]
+    """What git said, as Ansible shows it, in one line; else the last thing that was said at all."""
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    messages = [line.partition(": ")[2].rstrip(",") for line in lines if line.startswith('"msg": ')]
+    try:
+        said = json.loads(messages[-1])
+    except (IndexError, ValueError):
+        said = lines[-1] if lines else "ansible-pull failed without a word"
+    return " ".join(said.split())[:CAUSE_CHARACTERS].rstrip(".")

@@ -104,13 +104,13 @@ def test_image_is_the_source_when_the_repository_is_away(host, repository):
     repository.commit("0.2.0")
     host.context(ONEAPP_COLLECTION_URL=repository.url)
     repository.folder.rename(repository.folder.with_name("elsewhere"))
-    fallback(host, f"{repository.url} at its default branch (ONEAPP_COLLECTION_URL) could not be used: ")
+    fallback(host, f"{repository.url} at its default branch (ONEAPP_COLLECTION_URL) could not be used: fatal: ")
 
 
 def test_image_is_the_source_when_there_is_no_such_version(host, repository):
     repository.commit("0.2.0")
     host.context(ONEAPP_COLLECTION_URL=repository.url, ONEAPP_COLLECTION_VERSION="v9")
-    fallback(host, "v9")
+    fallback(host, "could not be used: Failed to checkout v9.")
 
 
 def test_image_is_the_source_when_the_repository_holds_something_else(host, repository):
