@@ -34,7 +34,7 @@ class BootFailed(OnehpcError):
         self.attributes = attributes
 
 
-def boot(settings, say=print, sleep=time.sleep):
+def boot(settings, say, sleep=time.sleep):
     """One attempt; returns the exit status. say: takes one line of the log."""
     _pause(settings, say, sleep)
     try:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import re
 
+import yaml
+
 from tests.checks.environment import ROOT, VENV_BIN
 from tests.gates.command import output_of
 from tests.gates.readme import blocks, commands
 
-# Languages of blocks that are typed into a shell. There is no block of another kind yet.
+# Languages of blocks that are typed into a shell. The others are inventories.
 SHELLS = {"console", "sh", "shell"}
+INVENTORY = "yaml"
 # What cannot be run here as it stands -> what is run in its place, the nearest that needs no cloud, no Galaxy and no
 # second run of these very tests. $DEPENDENCIES: a collections path with what galaxy.yml depends on.
 SUBSTITUTES = {
@@ -27,11 +30,19 @@ SUBSTITUTES = {
 }
 
 
+def test_every_inventory_sets_variables_that_a_role_has():
+    found = [yaml.safe_load(block.text) for block in blocks((ROOT / "README.md").read_text()) if block.language == INVENTORY]
+    assert found
+    defaults = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/defaults/main.yml")]
+    known = {name for each in defaults for name in each}
+    assert {name for inventory in found for name in inventory["all"]["vars"]} <= known
+
+
 def test_every_block_runs(checkout, dependencies, tmp_path, passed):
     found = blocks((ROOT / "README.md").read_text())
     assert found
-    assert {block.language for block in found} <= SHELLS
-    typed = [command for block in found for command in commands(block)]
+    assert {block.language for block in found} <= {*SHELLS, INVENTORY}
+    typed = [command for block in found if block.language in SHELLS for command in commands(block)]
     assert sorted(SUBSTITUTES.keys() - set(typed)) == [], "these are no longer in the README"
     environment = {
         "DEPENDENCIES": str(dependencies),
