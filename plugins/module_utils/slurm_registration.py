@@ -18,8 +18,8 @@ ARGUMENTS = {
     "wait_seconds": {"type": "float", "default": 120.0},
 }
 
-# What a client of Slurm says about a credential that one side could not use, and what it means. A controller that refuses
-# one closes the connection without a word (seen on 22.05).
+# What a client of Slurm says about a credential that one side could not use, and what it means. A controller that
+# refuses one closes the connection without a word (seen on 22.05).
 _CREDENTIALS = {
     ("Zero Bytes were transmitted or received",): (
         "the controller refuses this host's munge credentials: the clock or the key of one of them is wrong. Compare "
