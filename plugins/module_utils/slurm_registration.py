@@ -18,8 +18,13 @@ ARGUMENTS = {
     "wait_seconds": {"type": "float", "default": 120.0},
 }
 
-# What a client of Slurm says about a credential that one side could not use, and what it means.
+# What a client of Slurm says about a credential that one side could not use, and what it means. A controller that
+# refuses one closes the connection without a word (seen on 22.05).
 _CREDENTIALS = {
+    ("Zero Bytes were transmitted or received",): (
+        "the controller refuses this host's munge credentials: the clock or the key of one of them is wrong. Compare "
+        "'chronyc tracking' and 'sha256sum /etc/munge/munge.key' on both"
+    ),
     ("Expired credential", "Rewound credential"): (
         "a munge credential is out of time: the clock of this host or of the controller is wrong. Compare 'chronyc "
         "tracking' on both"

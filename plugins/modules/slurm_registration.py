@@ -13,7 +13,7 @@ version_added: "0.1.0"
 author: onehpc.ondemand contributors (@onehpc)
 description:
   - Waits until the controller shows the node as idle, allocated or mixed, drained or not, and in contact.
-  - Asking is a round trip of munge credentials. A wrong clock and a wrong key are told apart.
+  - Asking is a round trip of munge credentials. One that is refused for its clock or its key is told as such.
   - Changes nothing.
 extends_documentation_fragment:
   - onehpc.ondemand.attributes

@@ -10,6 +10,7 @@ from tests.service.boot_bench import COLLECTION, ONE_ENV, BootBench
 
 PLAYBOOK = f"{COLLECTION}/playbooks/first_boot.yml"
 KEY = "/etc/munge/munge.key"
+REFUSED = "the controller refuses this host's munge credentials: the clock or the key of one of them is wrong."
 
 
 def nothing(bench: BootBench) -> None:
@@ -133,14 +134,14 @@ WORKER_FAULTS = (
             f"cp --preserve {KEY} {KEY}.kept; head --bytes 1024 /dev/urandom > {KEY}; systemctl restart munge"
         ),
         "worker: Wait for the node to be registered and responding: Node ood-worker-",
-        also="the key of this host is not the controller's",
+        also=REFUSED,
         unset=lambda bench: bench.service.run_on_portal(f"mv {KEY}.kept {KEY}; systemctl restart munge"),
     ),
     Fault(
         "another clock than the controller's",
         lambda bench: bench.run("date --set '+20 minutes'"),
         "worker: Wait for the node to be registered and responding: Node ood-worker-",
-        also="the clock of this host or of the controller is wrong",
+        also=REFUSED,
         unset=lambda bench: bench.run("date --set '-20 minutes'"),
     ),
 )

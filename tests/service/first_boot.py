@@ -9,7 +9,7 @@ from tests.service.progress import ServiceError
 from tests.service.service import Service
 from tests.service.service_template import FIRST_BOOT_UNIT
 
-RUN_SECONDS = 300
+RUN_SECONDS = 600
 
 
 def run_again(service: Service, vm_id: int) -> str:

@@ -68,6 +68,7 @@ def test_node_that_is_not_registered_is_waited_for(slurm):
         ("Rewound credential", "the clock of this host or of the controller is wrong"),
         ("Expired credential", "the clock of this host or of the controller is wrong"),
         ("Invalid credential", "the key of this host is not the controller's"),
+        ("Zero Bytes were transmitted or received", "the clock or the key of one of them is wrong"),
         ("Unable to contact slurm controller (connect failure)", "Unable to contact slurm controller"),
     ],
 )
