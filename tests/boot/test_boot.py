@@ -46,7 +46,7 @@ def show_failure(bench, fault):
         assert bench.published()["ERROR"] == transliterate(sentence)
         assert bench.published()["READY"] == "NO"
     ready = [event for event in bench.client.events()[since:] if event["kind"] == "READY"]
-    assert [event["text"] for event in ready if event["vm"] == bench.vm_id and "YES" in event["text"]] == []
+    assert [event["text"] for event in ready if event["vm"] == bench.vm_id and event["text"].endswith("-> YES")] == []
 
 
 def show_recovery(bench):

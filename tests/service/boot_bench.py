@@ -12,12 +12,12 @@ from tests.service.service import Service
 ONE_ENV = "/run/one-context/one_env"
 SITE_FILE = "/etc/onehpc/inventory/bench.yml"
 COLLECTION = "/opt/onehpc/collections/ansible_collections/onehpc/ondemand"
-ATTEMPT_SECONDS = 280
+ATTEMPT_SECONDS = 660
 WAITS = {
     "context-seconds": 2,
     "onegate-seconds": 6,
     "pull-seconds": 60,
-    "playbook-seconds": 240,
+    "playbook-seconds": 600,
 }
 # Every wait of a role that a fault here reaches.
 ROLE_WAITS = {

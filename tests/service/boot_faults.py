@@ -32,7 +32,7 @@ class Fault:
     also: str = ""
     published: bool = True
     unset: Callable[[BootBench], object] = nothing
-    seconds: float = 240
+    seconds: float = 400
 
 
 # On any host, shown on storage's.
