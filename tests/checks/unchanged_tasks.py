@@ -41,6 +41,7 @@ READS = (
     "systemd-analyze verify",
     "test",
     "timedatectl show",
+    "timeout {{ portal_slurmdbd_wait_seconds }} sh -c until sacctmgr --noheader --parsable2 show",
     "timeout {{ portal_slurmdbd_wait_seconds }} sh -c until scontrol ping",
     "timeout 20 unshare --mount mount",  # gone with its own mount namespace
     "visudo --check",
