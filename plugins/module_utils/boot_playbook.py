@@ -27,7 +27,8 @@ def run_playbook(settings):
     argv = [os.path.join(settings.programs_path, "ansible-playbook"), PLAYBOOK]
     environment = {**os.environ, "ANSIBLE_CONFIG": os.path.join(settings.config_path, "ansible.cfg")}
     try:
-        process = subprocess.Popen(
+        # No module runs here, whose run_command ansible-test asks for.
+        process = subprocess.Popen(  # pylint: disable=ansible-bad-function
             argv, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )
     except OSError as error:

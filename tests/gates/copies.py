@@ -16,6 +16,7 @@ ANSIBLE_TEST_PATHS = (
     "tests/conftest.py",
     "tests/checks/__init__.py",
     "tests/checks/environment.py",
+    "tests/contract/recordings",
     "tests/sanity",
     "tests/unit/plugins",
     "tests/unit/requirements.txt",
