@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import yaml
+
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context import context_of
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context_variables import context_variables
+from tests.checks.environment import ROOT
 from tests.service.service import Service, host_name
+
+# What the hosts' own inventory says of their size: a controller does not read it.
+SITE = ROOT / "tests" / "lab" / "guest" / "etc" / "onehpc" / "inventory" / "lab.yml"
 
 
 def inventory(service: Service) -> dict:
@@ -15,7 +21,7 @@ def inventory(service: Service) -> dict:
         groups[role["name"]] = {
             "hosts": {f"{role['name']}-{vm_id}": _variables(service, vm_id) for vm_id in service.members(role["name"])}
         }
-    return {"all": {"children": groups}}
+    return {"all": {"vars": yaml.safe_load(SITE.read_text())["all"]["vars"], "children": groups}}
 
 
 def _variables(service: Service, vm_id: int) -> dict[str, object]:
