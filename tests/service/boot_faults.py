@@ -22,8 +22,7 @@ class Fault:
     """name: for the test's id; set: makes it; sentence: what the sentence of the log begins with.
 
     also: what it says further on; published: whether OneGate can take the sentence; unset: takes back what
-    `BootBench.mend` does not; seconds: in which the
-    attempt must end, on a machine that has other work too.
+    `BootBench.mend` does not; seconds: in which the attempt must end, on a machine that has other work too.
     """
 
     name: str
