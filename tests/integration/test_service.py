@@ -12,7 +12,7 @@ import re
 import pytest
 
 from tests.opennebula.states import VmState
-from tests.service.accounting import completed, wait_accounted
+from tests.service.accounting import COMPLETION_LOG, completed, wait_accounted
 from tests.service.claims import CLAIMS
 from tests.service.cluster import node_name
 from tests.service.first_boot import changed_tasks, recap, run_again
@@ -231,10 +231,9 @@ def test_reboot_starts_from_neutral_figures(service):
 
 
 def test_no_job_was_lost(service):
-    jobs = [job for job in service.cluster.jobs() if job["JobName"] not in {"many", "held"}]  # not made to succeed
-    states = {job["JobName"]: job["JobState"] for job in jobs}
-    assert states.pop("over", "OUT_OF_MEMORY") == "OUT_OF_MEMORY"
-    assert set(states.values()) == {"COMPLETED"}
+    # The controller itself forgets a job five minutes after its end. What these three names are for is not to complete.
+    others = f"grep --invert-match --extended-regexp ' Name=(many|held|over) | JobState=COMPLETED ' {COMPLETION_LOG}"
+    assert service.run_on_portal(f"{others} || test $? = 1").stdout == ""
 
 
 def test_each_job_is_on_record_on_the_state_export_and_in_the_database(service):
