@@ -6,7 +6,7 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from tests.contract.recorded import recording
+from tests.contract.recorded import load
 from tests.contract.replaying import Replay
 from tests.contract.stories import CLUSTER
 from tests.contract.world import Recorded, World
@@ -37,7 +37,7 @@ WORKER_SET = [
 
 def recorded_checks() -> dict[str, Any]:
     """What was observed, by check."""
-    return {check["check"]: check["observed"] for check in recording("cross-check.json")}
+    return {check["check"]: check["observed"] for check in load("cross-check.json")}
 
 
 def replay(seed: int) -> Replay:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract.recorded import RECORDINGS
+from tests.contract.recorded import load
 
 
 @dataclass(frozen=True)
@@ -23,14 +22,6 @@ class Comparison:
     @property
     def is_equal(self) -> bool:
         return self.recorded == self.replayed
-
-
-def load(name: str) -> Any:
-    """A recording: JSON as it is, JSON lines and text as a list of lines."""
-    text = (RECORDINGS / name).read_text(encoding="utf-8")
-    if name.endswith(".jsonl"):
-        return [json.loads(line) for line in text.splitlines()]
-    return json.loads(text) if name.endswith(".json") else text.splitlines()
 
 
 def entries(name: str) -> set[str]:

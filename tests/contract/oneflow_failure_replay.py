@@ -8,8 +8,9 @@ import json
 from typing import Any
 
 from tests.contract.oneflow_bench import Bench, without_times
-from tests.contract.oneflow_comparisons import Comparison, load
+from tests.contract.oneflow_comparisons import Comparison
 from tests.contract.oneflow_names import Names
+from tests.contract.recorded import load
 
 RUNNING = "oneflow-service-running.json"
 FAILURES = "oneflow-failures.json"

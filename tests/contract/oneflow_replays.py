@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.contract.oneflow_bench import WRONG_AUTHORIZATION, Bench, without_times
-from tests.contract.oneflow_comparisons import Comparison, load
+from tests.contract.oneflow_comparisons import Comparison
 from tests.contract.oneflow_names import Names
+from tests.contract.recorded import load
 
 CREATE = "oneflow-create.json"
 VALIDATION = "oneflow-template-validation.json"

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.contract.oneflow_bench import DAY, Bench, seconds_of
-from tests.contract.oneflow_comparisons import Comparison, in_order, load
+from tests.contract.oneflow_comparisons import Comparison, in_order
 from tests.contract.oneflow_names import Names
+from tests.contract.recorded import load
 from tests.opennebula.states import RoleState, ServiceState
 
 TIMELINE = "oneflow-timeline.jsonl"

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.contract import cross_check, onegate_updates, stories
 from tests.contract.comparing import Expected, answer_differences
-from tests.contract.recorded import Exchange, exchanges, recording
+from tests.contract.recorded import Exchange, exchanges, load
 from tests.contract.replaying import Replay, tell
 from tests.contract.world import CONTEXT, SOLO, WITHOUT_TOKEN, World
 from tests.opennebula.client import Client
@@ -27,7 +27,7 @@ WHOLE = "whole"
 
 def story(seed: int) -> Replay:
     """onegate-exchanges.json."""
-    recorded = exchanges(recording("onegate-exchanges.json"))
+    recorded = exchanges(load("onegate-exchanges.json"))
     replay = Replay()
     tell(World(seed, stories.TWO_WORKERS), stories.TWO_WORKERS_STORY, recorded, replay)
     tell(World(seed, stories.CLUSTER), stories.CLUSTER_STORY, recorded, replay)
@@ -53,7 +53,7 @@ def bare(
             prepare(world)
         headers = {"X-ONEGATE-VMID": str(number), "X-ONEGATE-TOKEN": ""}
         replay = Replay()
-        replay.repeat(world, Exchange(WHOLE, "GET", target, None, 200, recording(file), headers))
+        replay.repeat(world, Exchange(WHOLE, "GET", target, None, 200, load(file), headers))
         return replay
 
     return run
@@ -86,7 +86,7 @@ def authentication(seed: int) -> Replay:
         "vm_without_token": world.headers(WITHOUT_TOKEN, world.chance.choice(["", *others])),
     }
     replay = Replay()
-    recorded = exchanges(recording("onegate-auth.json"))
+    recorded = exchanges(load("onegate-auth.json"))
     for key in world.chance.sample(list(recorded), len(recorded)):
         answer = world.ask(recorded[key].method, recorded[key].target, sent[key])
         replay.note(key, answer_differences(as_recorded(recorded[key]), answer))
@@ -122,7 +122,7 @@ def older_errors(seed: int) -> Replay:
 
 
 def recorded_older_cases() -> list[dict[str, Any]]:
-    return recording("onegate-6.10.5-errors.json")["cases"]
+    return load("onegate-6.10.5-errors.json")["cases"]
 
 
 # --- over HTTP ---
@@ -152,10 +152,10 @@ def _ask_over_http(client: Client, simulator: Simulator, seed: int) -> Replay:
     with simulator.clock.changed:
         vm = simulator.cloud.vms.get(vm_id)
         assert simulator.clock.wait_until(lambda: vm.lcm_state == 3, 30)
-        lost = recording("onegate-erase-cases.json")["race"]["lost"]
+        lost = load("onegate-erase-cases.json")["race"]["lost"]
         simulator.cloud.vms.update(vm, "\n".join(f"K{number}=1" for number in range(40) if number not in lost))
     replay = Replay()
-    for key, exchange in exchanges(recording("onegate-puma.json")).items():
+    for key, exchange in exchanges(load("onegate-puma.json")).items():
         token = "garbage" if exchange.status == 401 else client.token(vm_id) or ""
         connection = HTTPConnection("127.0.0.1", client.access()["onegate_port"], timeout=30)
         headers = {"X-ONEGATE-TOKEN": token, "X-ONEGATE-VMID": str(vm_id), "Content-Type": "text/plain"}
@@ -207,7 +207,7 @@ def files_without_replay(folder: Path) -> list[str]:
 
 def recorded_keys(file: str) -> set[str]:
     """Keys of all exchanges that a file holds."""
-    content = recording(file)
+    content = load(file)
     if file == "cross-check.json":
         return set(cross_check.recorded_checks())
     if file == "onegate-put-cases.json":

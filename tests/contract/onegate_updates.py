@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 from tests.contract.comparing import Expected, answer_differences, value_differences
-from tests.contract.recorded import Exchange, exchanges, recording
+from tests.contract.recorded import Exchange, exchanges, load
 from tests.contract.replaying import Replay
 from tests.contract.stories import RUNNING
 from tests.contract.world import SOLO, World
@@ -28,7 +28,7 @@ RACE = "race"
 
 def set_cases() -> dict[str, Exchange]:
     """Each recorded body as it was sent: raw, as a form and, for one, raw with the content type of a form."""
-    cases = [{"path": "/vm", "method": "PUT", **case} for case in recording("onegate-put-cases.json")["cases"]]
+    cases = [{"path": "/vm", "method": "PUT", **case} for case in load("onegate-put-cases.json")["cases"]]
     found = {}
     for exchange in exchanges(cases).values():
         ways = [replace(exchange, key=f"{exchange.key} (raw)", headers={"Content-Type": RAW})]
@@ -93,7 +93,7 @@ def erasing(seed: int) -> Replay:
     world = World(seed, RUNNING)
     world.run_all()
     replay = Replay()
-    cases = exchanges(recording("onegate-erase-cases.json")["cases"])
+    cases = exchanges(load("onegate-erase-cases.json")["cases"])
     for key in world.chance.sample(list(cases), len(cases)):
         exchange = cases[key]
         vm = world.vm(SOLO)
@@ -104,7 +104,7 @@ def erasing(seed: int) -> Replay:
         differences = answer_differences(Expected(exchange.status, JSON_TYPE, exchange.response), answer)
         stored = dict(sorted(vm.user_template.items()))
         replay.note(key, [*differences, *value_differences(exchange.details["after"], stored, "stored")])
-    replay.note(RACE, _race(world, recording("onegate-erase-cases.json")["race"]))
+    replay.note(RACE, _race(world, load("onegate-erase-cases.json")["race"]))
     return replay
 
 

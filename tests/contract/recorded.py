@@ -12,9 +12,12 @@ from typing import Any
 RECORDINGS = Path(__file__).parent / "recordings"
 
 
-def recording(name: str) -> Any:
-    """A recording, decoded."""
-    return json.loads((RECORDINGS / name).read_text(encoding="utf-8"))
+def load(name: str) -> Any:
+    """A recording: JSON as it is, JSON lines and text as a list of lines."""
+    text = (RECORDINGS / name).read_text(encoding="utf-8")
+    if name.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    return json.loads(text) if name.endswith(".json") else text.splitlines()
 
 
 @dataclass(frozen=True)

@@ -105,14 +105,19 @@ class Deployment(Steps):
 
     def deployed(self, wait: Wait) -> None:
         service = self._services[wait.service_id]
-        self._records.set_role_state(service, service.role(wait.role_name), RoleState.RUNNING)
-        if service.all_roles(RoleState.RUNNING):
-            self._records.set_state(service, ServiceState.RUNNING)
-            self._watchdog.take(service)
-        elif service.deployment == "straight":
+        if not self._runs_with(service, wait.role_name) and service.deployment == "straight":
             names = deployment_order.roles_to_deploy(service.roles, service.deployment)
             self._try_to_deploy_roles(service, names)
         self._watchdog.delete_if_empty(service)
+
+    def _runs_with(self, service: Service, role_name: str) -> bool:
+        """The role runs from now on; True when the service does too, since it was the last one."""
+        self._records.set_role_state(service, service.role(role_name), RoleState.RUNNING)
+        if not service.all_roles(RoleState.RUNNING):
+            return False
+        self._records.set_state(service, ServiceState.RUNNING)
+        self._watchdog.take(service)
+        return True
 
     def _try_to_deploy_roles(self, service: Service, names: list[str]) -> None:
         """The next roles of a service under way: when one fails, the service keeps its state."""
@@ -154,9 +159,5 @@ class Deployment(Steps):
 
     def _released(self, wait: Wait) -> None:
         service = self._services[wait.service_id]
-        self._records.set_role_state(service, service.role(wait.role_name), RoleState.RUNNING)
-        if service.all_roles(RoleState.RUNNING):
-            self._records.set_state(service, ServiceState.RUNNING)
-            self._watchdog.take(service)
-        elif service.deployment == "straight":
+        if not self._runs_with(service, wait.role_name) and service.deployment == "straight":
             self._release_roles(service)
