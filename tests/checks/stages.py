@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -22,11 +23,14 @@ FLOORS = ROOT / "tests" / "floors.yml"
 IMAGE_TESTS = "tests/integration/test_image.py"
 LAB_TESTS = "tests/integration/test_lab.py"
 SERVICE_TESTS = tuple(f"tests/integration/test_{what}.py" for what in ("release", "secrets", "service"))
+ROLE_SCENARIOS = ("storage", "portal", "worker")
+# What `make test` leaves out, unless it is asked for what has changed: they then run on the hosts of the roles' ones.
+MORE_SCENARIOS = ("boot",)
 ON_DEBIAN13 = ("-v", "--capture=no", "--release=trixie", IMAGE_TESTS, *SERVICE_TESTS)
 
 
-def everyday() -> list[Stage]:
-    """The stages of `make test` in the order they run: what is quick first."""
+def everyday(more: Sequence[str] = ()) -> list[Stage]:
+    """The stages of `make test` in the order they run, what is quick first; with `more` scenarios in the last one."""
     return [
         Stage(
             "lint",
@@ -44,13 +48,13 @@ def everyday() -> list[Stage]:
         Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
         Stage("lab", (Pytest("lab", ("-q", IMAGE_TESTS, LAB_TESTS), timeout_seconds=1500),)),
         Stage("service", (Pytest("service", ("-v", "--capture=no", *SERVICE_TESTS), timeout_seconds=3000),)),
-        _scenarios("molecule", ["storage", "portal", "worker"]),
+        _scenarios("molecule", [*ROLE_SCENARIOS, *more]),
     ]
 
 
 def more_scenarios() -> list[Stage]:
-    """The scenarios that `make test` leaves out."""
-    return [_scenarios("boot", ["boot"])]
+    """Each scenario that `make test` leaves out, alone on hosts of its own."""
+    return [_scenarios(name, [name]) for name in MORE_SCENARIOS]
 
 
 def other_releases() -> list[Stage]:
@@ -60,7 +64,7 @@ def other_releases() -> list[Stage]:
 
 def _scenarios(stage: str, names: list[str]) -> Stage:
     arguments = ("-v", "--capture=no", "tests/scenarios", f"--scenarios={','.join(names)}")
-    return Stage(stage, (Pytest(stage, arguments, timeout_seconds=1800),))
+    return Stage(stage, (Pytest(stage, arguments, timeout_seconds=1200 + 900 * len(names)),))
 
 
 def read_floors(path: Path) -> dict[str, int]:
@@ -96,23 +100,25 @@ def run(chosen: list[Stage], floors: dict[str, int]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Command line."""
-    daily, more = ([stage.name for stage in listed] for listed in (everyday(), more_scenarios()))
     known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases()]}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
-    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: {', '.join(daily)}")
+    parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: all that `make test` runs")
     parser.add_argument("--full", action="store_true", help="all stages")
     parser.add_argument("--changed", action="store_true", help="also the scenarios that the latest commits concern")
     options = parser.parse_args(arguments)
-    names = options.stage or daily
-    if options.full:
-        names = list(known)
-    elif options.changed:
-        names += changed_scenarios(ROOT, [name for name in more if name not in names])
-    if unknown := [name for name in names if name not in known]:
+    if options.stage and (options.full or options.changed):
+        parser.error("--full and --changed choose the stages themselves: name none")
+    if unknown := [name for name in options.stage if name not in known]:
         parser.error(f"no stage {', '.join(unknown)}; there are {', '.join(known)}")
+    more = MORE_SCENARIOS if options.full else changed_scenarios(ROOT, MORE_SCENARIOS) if options.changed else ()
+    chosen = [known[name] for name in options.stage] or everyday(more)
+    if options.full:
+        chosen += other_releases()
+    floors = read_floors(FLOORS)
+    floors["molecule"] += sum(floors[name] for name in more)
     # Being told to end is an interrupt, so that a running stage still takes its hosts down.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return run([known[name] for name in names], read_floors(FLOORS))
+    return run(chosen, floors)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 COMMITS = 20
@@ -50,7 +51,7 @@ FILES = {
 }
 
 
-def changed_scenarios(root: Path, scenarios: list[str]) -> list[str]:
+def changed_scenarios(root: Path, scenarios: Sequence[str]) -> list[str]:
     """Those of `scenarios` with a file that one of the last COMMITS commits changed; all when git cannot tell."""
     files = changed_files(root)
     if files is None:

@@ -20,25 +20,36 @@ def test_each_stage_has_a_floor_and_each_floor_a_stage():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names"),
+    ("arguments", "names", "scenarios"),
     [
-        ([], ["good"]),
-        (["bad"], ["bad"]),
-        (["--full"], ["good", "bad", "other", "release"]),
-        (["--changed"], ["good", "other"]),
-        (["--changed", "other"], ["other"]),
+        ([], ["good", "molecule"], 3),
+        (["boot"], ["boot"], 1),
+        (["--full"], ["good", "molecule", "release"], 5),
+        (["--changed"], ["good", "molecule"], 4),
     ],
 )
-def test_stages_are_chosen_by_name_or_by_what_has_changed(monkeypatch, arguments, names):
+def test_stages_are_chosen_by_name_or_by_what_has_changed(monkeypatch, arguments, names, scenarios):
     ran = []
-    monkeypatch.setattr(stages, "everyday", lambda: [PASSES])
-    monkeypatch.setattr(stages, "more_scenarios", lambda: [FAILS, Stage("other", ())])
+    everyday = stages.everyday
+    monkeypatch.setattr(stages, "MORE_SCENARIOS", ("boot", "other"))
+    monkeypatch.setattr(stages, "everyday", lambda more=(): [PASSES, everyday(more)[-1]])
     monkeypatch.setattr(stages, "other_releases", lambda: [Stage("release", ())])
-    monkeypatch.setattr(stages, "changed_scenarios", lambda root, of: [name for name in of if name != "bad"])
-    monkeypatch.setattr(stages, "run", lambda chosen, floors: ran.extend(stage.name for stage in chosen))
+    monkeypatch.setattr(stages, "changed_scenarios", lambda root, of: [name for name in of if name != "boot"])
+    monkeypatch.setattr(stages, "read_floors", lambda path: {"molecule": 30, "boot": 2, "other": 1})
+    monkeypatch.setattr(stages, "run", lambda chosen, floors: ran.append((chosen, floors)))
     monkeypatch.setattr(stages.signal, "signal", lambda *_: None)
     stages.main(arguments)
-    assert ran == names
+    [(chosen, floors)] = ran
+    assert [stage.name for stage in chosen] == names
+    [molecule] = [stage for stage in chosen if stage.name in ("molecule", "boot")]
+    assert molecule.commands[0].arguments[-1].count(",") + 1 == scenarios
+    assert floors["molecule"] == 30 + {5: 3, 4: 1}.get(scenarios, 0)
+
+
+def test_stages_are_either_named_or_chosen(capsys):
+    with pytest.raises(SystemExit):
+        stages.main(["--full", "lint"])
+    assert "name none" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["unit: 0", "unit: many", "unit: true", "unit: 1.5", "- unit", ""])
