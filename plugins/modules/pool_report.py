@@ -80,7 +80,7 @@ options:
     type: str
     default: /home
   catalogue_path:
-    description: A folder of the software catalogue, which is there only while that is mounted. Empty when there is none.
+    description: A folder of the software catalogue, there only while that is mounted. Empty when there is none.
     type: str
     default: ""
   probe_user:
