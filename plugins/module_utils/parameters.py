@@ -53,6 +53,7 @@ PARAMETERS = (
         "ONEAPP_SLURM_DEF_MEM_PER_CPU", "portal_def_mem_per_cpu_mib", MEBIBYTES, "memory of a job that asks for none"
     ),
     Parameter("ONEAPP_SLURM_CONTROLLER_PORT", "common_slurmctld_port", PORT, "TCP port of slurmctld"),
+    Parameter("ONEAPP_METRICS_PORT", "portal_metrics_port", PORT, "TCP port of the metrics for Prometheus"),
     Parameter("ONEAPP_COLLECTION_URL", None, GIT_URL, "git repository that a boot takes this collection from"),
     Parameter("ONEAPP_COLLECTION_VERSION", None, GIT_VERSION, "its branch, tag or commit"),
 )
