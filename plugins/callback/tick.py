@@ -19,6 +19,11 @@ requirements:
   - set as stdout callback, as by the environment variable E(ANSIBLE_STDOUT_CALLBACK)
 """
 
+EXAMPLES = r"""
+# What a run by hand prints of a tick
+run: ANSIBLE_STDOUT_CALLBACK=onehpc.ondemand.tick ansible-playbook onehpc.ondemand.reconcile_worker
+"""
+
 from ansible.plugins.callback import CallbackBase
 
 

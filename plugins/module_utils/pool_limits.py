@@ -28,24 +28,25 @@ def limits_text(service: Service, given: Mapping[str, WorkerShape], largest: Map
     return json.dumps({"roles": roles}, indent=1, sort_keys=True) + "\n"
 
 
-def write_limits(path: str, text: str, check_mode: bool) -> bool:
-    """Make the file say so, readable by all; tells whether it said something else.
+def keep_limits(path: str, text: str, check_mode: bool) -> str | None:
+    """Make the file say so, readable by all. Returns what it has said before, "" without a file, None without a change.
 
     :raises PoolError: it cannot be read or written.
     """
     try:
-        if _read(path) == text.encode():
-            return False
+        before = _read(path)
+        if before == text:
+            return None
         if not check_mode:
             write_atomically(path, text.encode(), mode=0o644)
     except OSError as error:
         raise PoolError(f"The limits of the forms in {path} cannot be kept: {error.strerror}.") from None
-    return True
+    return before
 
 
-def _read(path: str) -> bytes | None:
+def _read(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except FileNotFoundError:
-        return None
+        return ""

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import PoolError
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_limits import limits_text, write_limits
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_limits import keep_limits, limits_text
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape, parse_shapes
 from tests.unit.plugins.pool_world import make_service
 
@@ -34,18 +34,18 @@ def test_each_worker_role_of_the_service_and_no_other(given, largest, expected):
 
 def test_the_file_is_written_when_it_says_something_else(tmp_path):
     path = tmp_path / "limits.json"
-    assert write_limits(str(path), "one", check_mode=True) is True
+    assert keep_limits(str(path), "one", check_mode=True) == ""
     assert not path.exists()
-    assert write_limits(str(path), "one", check_mode=False) is True
+    assert keep_limits(str(path), "one", check_mode=False) == ""
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("one", 0o644)
     inode = path.stat().st_ino
-    assert write_limits(str(path), "one", check_mode=False) is False
+    assert keep_limits(str(path), "one", check_mode=False) is None
     assert path.stat().st_ino == inode
-    assert write_limits(str(path), "two", check_mode=False) is True
+    assert keep_limits(str(path), "two", check_mode=False) == "one"
     assert path.read_text() == "two"
     assert [file.name for file in tmp_path.iterdir()] == ["limits.json"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(PoolError, match=r"missing/limits\.json cannot be kept: No such file"):
-        write_limits(str(tmp_path / "missing" / "limits.json"), "one", check_mode=False)
+        keep_limits(str(tmp_path / "missing" / "limits.json"), "one", check_mode=False)
