@@ -46,7 +46,7 @@ class MetricsFolder:
 
     def refresh_accounting(self, now: float, read_backlog: Callable[[], int | None]) -> None:
         """Replace what is read every few minutes, once the file's own time is that old."""
-        if not self._age_seconds(ACCOUNTING_FILE, now) < ACCOUNTING_SECONDS:
+        if self._age_seconds(ACCOUNTING_FILE, now) >= ACCOUNTING_SECONDS:
             self._write(ACCOUNTING_FILE, render_accounting(read_backlog()))
 
     def _age_seconds(self, name: str, now: float) -> float:

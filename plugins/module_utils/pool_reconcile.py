@@ -16,10 +16,12 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model impo
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_memory import DirectMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import PoolError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen_publish import publish_frozen
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_limits import keep_limits, limits_text
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_memory_file import (
     read_memory_file,
     write_memory_file,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_metrics_tick import TickMetrics
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_onegate_read import has_departed, read_vms
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal import (
     PortalDecision,
@@ -69,6 +71,8 @@ ARGUMENTS = {
     "idle_seconds": {"type": "int", "default": 600},
     "drain_seconds": {"type": "int", "default": 600},
     "memory_path": {"type": "path", "default": "/var/lib/onehpc/pool_reconcile.json"},
+    "metrics_path": {"type": "path"},
+    "limits_path": {"type": "path"},
 }
 
 
@@ -79,14 +83,23 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
     then OnehpcError names what failed.
     """
     deadline = Deadline(params["timeout_seconds"])
+    slurm = SlurmClient(deadline)
+    with TickMetrics(None if check_mode else params["metrics_path"], slurm, now) as metrics:
+        metrics.result = _tick(params, check_mode, int(now()), deadline, slurm, metrics)
+    return metrics.result
+
+
+def _tick(
+    params: dict, check_mode: bool, read_at: int, deadline: Deadline, slurm: SlurmClient, metrics: TickMetrics
+) -> dict:
     policy = _policy(params)
     memory = portal_memory_from_json(read_memory_file(params["memory_path"]))
-    slurm = SlurmClient(deadline)
     client = client_of({**params, "timeout_seconds": min(CALL_SECONDS, params["timeout_seconds"])})
-    reading = _read(client, slurm, deadline, int(now()))
+    reading = metrics.reading = _read_onegate(client, deadline, read_at)
+    reading = metrics.reading = replace(reading, slurm=read_slurm(slurm, with_placeholders=True))
     asked = read_vms(client, vm_ids_to_ask_for(policy, reading, memory), deadline)
     reading = replace(reading, departed_vm_ids=frozenset(id for id, answer in asked.items() if has_departed(answer)))
-    decision = decide_portal(policy, reading, memory)
+    decision = metrics.decision = decide_portal(policy, reading, memory)
     deeds, said = intended(decision), []
     if not check_mode:
         work = ReconcileWork(slurm, client, policy, reading)
@@ -97,7 +110,21 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
     roles = {name: figures_of(need) for name, need in decision.needs.items()}
     seen = [reading.service.state_name, *(role_clause(name, figures) for name, figures in roles.items())]
     why = in_one_line([*seen, *_done(reading, decision, deeds), *said])
-    return result_of(policy, reading, decision, deeds, roles, why)
+    result = result_of(policy, reading, decision, deeds, roles, why)
+    if params["limits_path"] and reading.slurm is not None:
+        _keep_limits(result, params["limits_path"], policy, reading, decision, check_mode)
+    return result
+
+
+def _keep_limits(
+    result: dict, path: str, policy: PortalPolicy, reading: PortalReading, decision: PortalDecision, check_mode: bool
+) -> None:
+    text = limits_text(reading.service, policy.shapes, decision.memory.largest_shapes)
+    before = keep_limits(path, text, check_mode)
+    if before is not None:
+        result["changed"] = True
+        result["diff"]["before"][path] = before
+        result["diff"]["after"][path] = text
 
 
 def _policy(params: dict) -> PortalPolicy:
@@ -118,15 +145,15 @@ def _policy(params: dict) -> PortalPolicy:
     )
 
 
-def _read(client: OneGateClient, slurm: SlurmClient, deadline: Deadline, read_at: int) -> PortalReading:
-    """Everything but the VMs of which departure must be confirmed."""
+def _read_onegate(client: OneGateClient, deadline: Deadline, read_at: int) -> PortalReading:
+    """Everything but Slurm and the VMs of which departure must be confirmed."""
     service = client.get_service()
     worker_ids = [vm_id for role in service.worker_roles() for vm_id in role.vm_ids]
     client.timeout_seconds = VM_CALL_SECONDS
     answers = read_vms(client, worker_ids, Deadline(min(VMS_SECONDS, deadline.remaining_seconds)))
     return PortalReading(
         now=read_at,
-        slurm=read_slurm(slurm, with_placeholders=True),
+        slurm=None,
         service=service,
         own_vm_id=client.vm_id,
         worker_vms={vm_id: answer for vm_id, answer in answers.items() if isinstance(answer, Vm)},

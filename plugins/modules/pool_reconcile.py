@@ -90,6 +90,19 @@ options:
       - It should lie with the controller's state, so that a replaced portal knows the shapes.
     type: path
     default: /var/lib/onehpc/pool_reconcile.json
+  metrics_path:
+    description:
+      - A folder of the node exporter's textfile collector, into which the tick writes the pool's metrics.
+      - Every tick writes C(onehpc_pool.prom), one that fails too, with what it knows. C(onehpc_decision.prom) says what
+        the last tick that changed something has done. C(onehpc_accounting.prom) is renewed every 5 minutes.
+      - Without it no metrics are written. They are no change.
+    type: path
+  limits_path:
+    description:
+      - A file that tells the forms of Open OnDemand in JSON what the largest worker of each role offers, written when
+        that changes, readable by all.
+      - Without it no such file is kept.
+    type: path
   timeout_seconds:
     description: Time for everything together.
     type: float
