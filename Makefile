@@ -55,7 +55,7 @@ test-full: ## all stages, each scenario with its minutes
 	@$(MAKE) --silent test stages_options=--full
 
 bench: setup ## what a tick costs, warm and cold, beside a bare ansible-playbook; fails above its bars
-	@$(python) -m tests.bench
+	@$(stages) bench
 
 demo: setup ## bring up the service, run jobs, watch the pool grow and shrink, end it
 	@$(python) -m tests.service.demo run

@@ -30,7 +30,7 @@ class ActionModule(ActionBase):
         return result
 """
 # Given a listening socket as 3, as systemd gives it.
-START = """
+START_WITH_SOCKET = """
 import os, sys
 listener = int(sys.argv[1])
 if listener != 3:
@@ -93,7 +93,7 @@ class RunnerHost:
             listener.bind(str(self.socket_path))
             listener.listen()
             self.runner = subprocess.Popen(
-                [sys.executable, "-c", START, str(listener.fileno()), str(self.root / "tick-runner")],
+                [sys.executable, "-c", START_WITH_SOCKET, str(listener.fileno()), str(self.root / "tick-runner")],
                 env=self.environment,
                 pass_fds=[listener.fileno()],
                 stdin=subprocess.DEVNULL,
