@@ -85,11 +85,18 @@ def _follow(connection: socket.socket, output: dict, seconds: float | None) -> i
         ready = select.select([connection, *output], [], [], seconds)[0]
         _pass_on([stream for stream in ready if stream in output], output)
         if connection in ready:
-            answer = connection.recv(PACKET_BYTES)
+            answer = _received(connection)
             _pass_on(select.select([*output], [], [], 0)[0], output)
             return _status(answer)
         if not ready:
             return _status(b"")
+
+
+def _received(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(PACKET_BYTES)
+    except OSError:
+        return b""
 
 
 def _pass_on(ready: list, output: dict) -> None:

@@ -83,25 +83,32 @@ class TickRunner:
         except (OSError, ValueError):
             self._hang_up(connection)
             return
-        differing = differing_settings(os.environ, request.environment)
-        if differing:
-            _say(connection, REFUSED + f"its {', '.join(differing)} differs".encode())
         self._waiting[connection] = request, streams
-        if differing or not _say(connection, READY):
+        differing = differing_settings(os.environ, request.environment)
+        answer = REFUSED + f"its {', '.join(differing)} differs".encode() if differing else READY
+        if _say(connection, answer) and not differing:
+            self._selector.modify(connection, selectors.EVENT_READ, self._start)
+        else:
             self._hang_up(connection)
-            return
-        self._selector.modify(connection, selectors.EVENT_READ, self._start)
 
     def _start(self, connection: socket.socket) -> None:
         if not _heard(connection):
             self._hang_up(connection)
             return
         request, streams = self._waiting[connection]
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            print(f"A tick cannot be started: {error.strerror}.", file=sys.stderr, flush=True)
+            self._hang_up(connection)
+            return
         if pid == 0:
-            self._waiting.pop(connection)
-            self._leave(connection)
-            run_as_child(request, streams, self._run)
+            try:
+                self._waiting.pop(connection)
+                self._leave(connection)
+                run_as_child(request, streams, self._run)
+            finally:
+                os._exit(1)
         self._forget(connection)
         self._running[connection] = pid
         self._left -= 1

@@ -32,10 +32,10 @@ urllib.request.urlopen(request, timeout=10).read()
 """
 INSIDE = f"""\
 CPU: user and system time with all children, medians of {ROUNDS} interleaved rounds. In a worker tick: the playbook and
-the inventory of an image, one reading of Slurm (three commands that print recorded answers), two readings of OneGate
-and one update. Not in it: OneGate's own time, Slurm's clients, the tick's unit. Warm: client, runner, its child; the
-memory is what the runner keeps. Bare: the same ansible.cfg, an inventory of one local host, one debug task. Client: one
-request."""
+the inventory of an image, one reading of Slurm and the probes of health (scripts in the place of Slurm's and munge's
+commands, a folder in the place of the homes), two readings of OneGate and one update. Not in it: OneGate's own time,
+Slurm's clients, the tick's unit. Warm: client, runner, its child; the memory is what the runner keeps. Bare: the same
+ansible.cfg, an inventory of one local host, one debug task. Client: one request."""
 
 
 def measured(root: Path) -> dict[str, list[Cost]]:
@@ -68,9 +68,9 @@ def measured(root: Path) -> dict[str, list[Cost]]:
 
 
 def main() -> int:
+    seconds = decision_seconds()
     with tempfile.TemporaryDirectory(prefix="bench-") as root:
         table = rows(measured(Path(root)))
-    seconds = decision_seconds()
     print(rendered(table))
     pool = f"{WORKERS:,} workers and {JOBS:,} jobs"
     print(f"One worker's decision with {pool}: {seconds:.2f} s of CPU, the bar is {DECISION_BAR_SECONDS:.2f} s.")

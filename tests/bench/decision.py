@@ -7,12 +7,9 @@ import time
 from statistics import median
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    WorkerPolicy,
-    WorkerReading,
-    decide_worker,
-)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import decide_worker
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import WorkerMemory
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import WorkerPolicy, WorkerReading
 from tests.unit.plugins.pool_world import NOW, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 WORKERS = 1_000
@@ -55,6 +52,6 @@ def decision_seconds() -> float:
         begin = time.process_time()
         decision = decide_worker(policy, reading, WorkerMemory(name_of(FIRST_VM)))
         seconds.append(time.process_time() - begin)
-        if decision.pending == 0:
+        if decision.figures.slurm_pending == 0:
             raise AssertionError(f"nothing was counted: {decision.why}")
     return median(seconds)

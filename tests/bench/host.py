@@ -29,6 +29,7 @@ EMPTIED = ("/run", "/var/lib")
 SCONTROL = """#!/bin/sh
 case "$*" in
 *ping*) exec cat '{folder}/ping' ;;
+*slurmd*) exit ;;
 *) exec cat '{folder}/nodes' ;;
 esac
 """
@@ -38,6 +39,14 @@ for given; do
 done
 exec sed "s/{token}\\$/$token/" '{folder}/squeue'
 """
+MUNGE = "#!/bin/sh\nexec echo credential\n"
+UNMUNGE = "#!/bin/sh\nexec cat\n"
+SITE = """\
+all:
+  vars:
+    # Something to look at, in the place of the mounted homes.
+    worker_catalogue_path: {root}
+"""
 
 
 class WorkerHost:
@@ -45,6 +54,7 @@ class WorkerHost:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        root.chmod(0o755)  # the probes are not root's
         for folder in EMPTIED:
             subprocess.run(["mount", "-t", "tmpfs", "bench", folder], check=True)
         self.collections = root / "collections"
@@ -97,13 +107,13 @@ class WorkerHost:
         for template, path in (
             ("ansible.cfg", self.config / "ansible.cfg"),
             ("context.onehpc.yml", self.config / "context.onehpc.yml"),
-            ("site.yml", self.config / "inventory" / "site.yml"),
             ("tick", self.programs / "tick"),
             ("tick-runner", self.programs / "tick-runner"),
         ):
             text = (ROLE / "templates" / f"{template}.j2").read_text()
             path.write_text(jinja2.Environment(keep_trailing_newline=True).from_string(text).render(variables))
             path.chmod(0o755)
+        (self.config / "inventory" / "site.yml").write_text(SITE.format(root=self.root))
         runtime = Path(fixed["common_runtime_path"])
         for folder in (runtime, Path(fixed["common_state_path"]), Path("/run/one-context")):
             folder.mkdir()
@@ -118,7 +128,7 @@ class WorkerHost:
         for vm_id in (1, 2, 3):
             nodes = nodes.replace(f"Name=w{vm_id} ", f"Name=ood-worker-{vm_id} ")
         (folder / "nodes").write_text(nodes)
-        for name, text in (("scontrol", SCONTROL), ("squeue", SQUEUE)):
+        for name, text in (("scontrol", SCONTROL), ("squeue", SQUEUE), ("munge", MUNGE), ("unmunge", UNMUNGE)):
             (self.programs / name).write_text(text.format(folder=folder, token=SQUEUE_TOKEN))
             (self.programs / name).chmod(0o755)
 
