@@ -53,6 +53,11 @@ def more_scenarios() -> list[Stage]:
     return [_scenarios("boot", ["boot"])]
 
 
+def measurements() -> list[Stage]:
+    """Figures with a bar, for a machine that is not too busy."""
+    return [Stage("bench", (Pytest("bench", ("-q", "--capture=no", "tests/bench")),))]
+
+
 def other_releases() -> list[Stage]:
     """The service on hosts of another release than Debian 12: as long as all that `make test` does with hosts."""
     return [Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),))]
@@ -97,7 +102,7 @@ def run(chosen: list[Stage], floors: dict[str, int]) -> int:
 def main(arguments: list[str]) -> int:
     """Command line."""
     daily, more = ([stage.name for stage in listed] for listed in (everyday(), more_scenarios()))
-    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases()]}
+    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases(), *measurements()]}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
     parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: {', '.join(daily)}")
     parser.add_argument("--full", action="store_true", help="all stages")
