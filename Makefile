@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot debian13 test test-full demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot debian13 test test-full bench demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -53,6 +53,9 @@ test: ## the stages of every day; the last line is `N passed, N failed`
 
 test-full: ## all stages, each scenario with its minutes
 	@$(MAKE) --silent test stages_options=--full
+
+bench: setup ## what a tick costs, warm and cold, beside a bare ansible-playbook; fails above its bars
+	@$(stages) bench
 
 demo: setup ## bring up the service, run jobs, watch the pool grow and shrink, end it
 	@$(python) -m tests.service.demo run

@@ -29,6 +29,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors impor
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_jobs import SlurmJob, parse_jobs, squeue_format
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode, parse_nodes
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_ping import parse_ping
+from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_statistics import parse_accounting_backlog
 
 PING_TIMEOUT_SECONDS = 5.0
 CALL_TIMEOUT_SECONDS = 20.0
@@ -91,6 +92,10 @@ class SlurmClient:
         """Every job that slurmctld knows, in all states, finished ones included (for MinJobAge)."""
         token = self._new_token()
         return parse_jobs(self._read(["squeue", "-h", "-a", "-t", "all", "-O", squeue_format(token)]), token)
+
+    def accounting_backlog(self) -> int:
+        """How many messages slurmctld holds for slurmdbd: 0 while that takes them."""
+        return parse_accounting_backlog(self._read(["sdiag"]))
 
     def drain_node(self, name: str, reason: str) -> SlurmNode:
         """Let the node take no more jobs, or put another reason on one that takes none.

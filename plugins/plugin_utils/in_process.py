@@ -24,7 +24,7 @@ class InProcessAction(ActionBase):
 
     MODULE_NAME: full name of the module; CORE: what the module runs, a Python module with ARGUMENTS, the argument spec
     (dict), and run(params, check_mode), which returns the result (dict) or raises OnehpcError; REASON: the part of the
-    result that says why, which goes to the log.
+    result that says why, which goes to the log as one line.
     """
 
     MODULE_NAME = ""
@@ -38,7 +38,7 @@ class InProcessAction(ActionBase):
         else:
             result.update(self._result_here())
         if result.get(self.REASON):
-            display.display(f"{self.MODULE_NAME}: {result[self.REASON]}")
+            display.display(f"{self.MODULE_NAME}: {' '.join(result[self.REASON].split())}")
         return result
 
     def _result_here(self):

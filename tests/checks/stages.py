@@ -57,6 +57,11 @@ def more_scenarios() -> list[Stage]:
     return [_scenarios(name, [name]) for name in MORE_SCENARIOS]
 
 
+def measurements() -> list[Stage]:
+    """Figures with a bar, for a machine that is not too busy."""
+    return [Stage("bench", (Pytest("bench", ("-q", "--capture=no", "tests/bench")),))]
+
+
 def other_releases() -> list[Stage]:
     """The service on hosts of another release than Debian 12: as long as all that `make test` does with hosts."""
     return [Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),))]
@@ -100,7 +105,7 @@ def run(chosen: list[Stage], floors: dict[str, int]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Command line."""
-    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases()]}
+    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases(), *measurements()]}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
     parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: all that `make test` runs")
     parser.add_argument("--full", action="store_true", help="all stages")
@@ -113,7 +118,7 @@ def main(arguments: list[str]) -> int:
     more = MORE_SCENARIOS if options.full else changed_scenarios(ROOT, MORE_SCENARIOS) if options.changed else ()
     chosen = [known[name] for name in options.stage] or everyday(more)
     if options.full:
-        chosen += other_releases()
+        chosen += [*other_releases(), *measurements()]
     floors = read_floors(FLOORS)
     floors["molecule"] += sum(floors[name] for name in more)
     # Being told to end is an interrupt, so that a running stage still takes its hosts down.

@@ -14,7 +14,13 @@ from tests.checks.plugin_code import plugin_files
 
 PLUGINS = [
     (kind, path.stem)
-    for folder, kind in (("modules", "module"), ("inventory", "inventory"), ("filter", "filter"), ("lookup", "lookup"))
+    for folder, kind in (
+        ("modules", "module"),
+        ("inventory", "inventory"),
+        ("filter", "filter"),
+        ("lookup", "lookup"),
+        ("callback", "callback"),
+    )
     for path in plugin_files(ROOT, folder)
     if path.stem != "__init__"
 ]

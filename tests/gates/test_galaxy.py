@@ -21,7 +21,7 @@ IMPORTER = ROOT / "tests" / "setup" / "galaxy_importer.txt"
 # ansible-test has its own gates.
 IMPORTER_SETTINGS = "[galaxy-importer]\nRUN_ANSIBLE_TEST = False\nCHECK_REQUIRED_TAGS = True\n"
 # Plugin kinds that ansible-doc knows, by their folder.
-KINDS = {"modules": "module", "inventory": "inventory", "filter": "filter", "lookup": "lookup"}
+KINDS = {"modules": "module", "inventory": "inventory", "filter": "filter", "lookup": "lookup", "callback": "callback"}
 PLAY = """\
 - name: Publish through the group of the modules that speak with OneGate
   hosts: localhost

@@ -55,12 +55,14 @@ def test_units(tmp_path, passed):
     (tmp_path / "work").mkdir()
     units = rendered_units(ROOT, tmp_path / "work")
     assert {"onehpc-first-boot.service", "slurmd.service.d/onehpc.conf"} <= set(units)
+    assert {"onehpc-tick-runner.socket", "onehpc-tick-runner.service"} <= set(units)
     for role in ("storage", "portal", "worker"):
         assert f"onehpc-reconcile-{role}.timer" in units
     assert complaints(units, tmp_path / "units") == []
     kinds = [path.rpartition(".")[2] for path in units]
     version = re.search(r"systemd (\d+)", output_of(["systemd-analyze", "--version"], tmp_path)).group(1)
-    counted = f"{kinds.count('service')} services, {kinds.count('timer')} timers, {kinds.count('conf')} drop-ins"
+    named = {"service": "services", "timer": "timers", "socket": "sockets", "conf": "drop-ins"}
+    counted = ", ".join(f"{kinds.count(kind)} {name}" for kind, name in named.items())
     passed("systemd-analyze verify", version, counted)
 
 
@@ -71,6 +73,7 @@ def test_units(tmp_path, passed):
         ("a.service", "[Service]\nExecStart=/usr/bin/no-such-program\n", "no-such-program"),
         ("munge.service.d/a.conf", "[Service]\nRestart=sometimes\n", "Failed to parse"),
         ("nowhere.service.d/a.conf", "[Service]\nTimeoutSec=soon\n", "Failed to parse"),
+        ("a.socket", "[Socket]\nListenSequentialPacket=tick.sock\nService=munge.service\n", "Failed to parse"),
         ("a.timer", "[Timer]\nOnActiveSec=often\nUnit=munge.service\n", "Failed to parse"),
     ],
 )

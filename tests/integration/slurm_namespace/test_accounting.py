@@ -75,7 +75,8 @@ def test_the_users_of_the_host_are_registered_once(cluster):
     assert not {"users|nobody", "users|slurm", "users|daemon"} & set(registered)
 
 
-def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
+def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster, client):
+    cluster.wait_for("slurmdbd to have everything", lambda: client.accounting_backlog() == 0)
     held = cluster.submit("--hold")
     cluster.stop_daemon(CONTROLLER, "slurmdbd")
     good, bad = cluster.submit(script="true"), cluster.submit(script="false")
@@ -84,6 +85,7 @@ def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
     cluster.run(CONTROLLER, "scancel", str(held))
     expected = {held: "CANCELLED", good: "COMPLETED", bad: "FAILED"}
     cluster.wait_for("the jobs to end", lambda: {job: cluster.job_state(job) for job in expected} == expected)
+    assert client.accounting_backlog() >= len(expected)
     cluster.stop_controller()
     cluster.start_controller()  # with state it needs no slurmdbd
     later = cluster.submit(script="true")
@@ -91,6 +93,7 @@ def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
     accounting.start_slurmdbd(cluster)
     expected[later] = "COMPLETED"
     cluster.wait_for("all to be on record", lambda: accounted(cluster, *expected) == expected)
+    cluster.wait_for("slurmdbd to have everything", lambda: client.accounting_backlog() == 0)
 
 
 def test_a_job_that_asks_to_be_requeued_is_told_that_it_is_not(cluster):

@@ -15,7 +15,7 @@ FAILS = Stage("bad", (Tool("fails", (sys.executable, "-c", "raise SystemExit(1)"
 
 
 def test_each_stage_has_a_floor_and_each_floor_a_stage():
-    every = [*stages.everyday(), *stages.more_scenarios(), *stages.other_releases()]
+    every = [*stages.everyday(), *stages.more_scenarios(), *stages.other_releases(), *stages.measurements()]
     assert sorted(stages.read_floors(stages.FLOORS)) == sorted(stage.name for stage in every)
 
 
@@ -24,7 +24,7 @@ def test_each_stage_has_a_floor_and_each_floor_a_stage():
     [
         ([], ["good", "molecule"], 3),
         (["boot"], ["boot"], 1),
-        (["--full"], ["good", "molecule", "release"], 5),
+        (["--full"], ["good", "molecule", "release", "figures"], 5),
         (["--changed"], ["good", "molecule"], 4),
     ],
 )
@@ -34,6 +34,7 @@ def test_stages_are_chosen_by_name_or_by_what_has_changed(monkeypatch, arguments
     monkeypatch.setattr(stages, "MORE_SCENARIOS", ("boot", "other"))
     monkeypatch.setattr(stages, "everyday", lambda more=(): [PASSES, everyday(more)[-1]])
     monkeypatch.setattr(stages, "other_releases", lambda: [Stage("release", ())])
+    monkeypatch.setattr(stages, "measurements", lambda: [Stage("figures", ())])
     monkeypatch.setattr(stages, "changed_scenarios", lambda root, of: [name for name in of if name != "boot"])
     monkeypatch.setattr(stages, "read_floors", lambda path: {"molecule": 30, "boot": 2, "other": 1})
     monkeypatch.setattr(stages, "run", lambda chosen, floors: ran.append((chosen, floors)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol and squeue on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
+"""scontrol, squeue and sdiag on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
 
-Run as a program (under the names scontrol and squeue) this file is the fake itself; imported, it sets one up. munge
+Run as a program (under one of their names) this file is the fake itself; imported, it sets one up. munge
 and unmunge are beside them, in good order until a test writes others there.
 """
 
@@ -25,7 +25,7 @@ class FakeSlurm:
     def __init__(self, directory: Path):
         self.directory = directory
         directory.mkdir()
-        for name in ("scontrol", "squeue"):
+        for name in ("scontrol", "squeue", "sdiag"):
             program = directory / name
             program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {Path(__file__).resolve()} {name} "$@"\n')
             program.chmod(0o755)
