@@ -38,7 +38,7 @@ def main(argv: list, socket_path: str) -> int:
     try:
         connection, output = _hand_over(argv, socket_path)
     except NotAnswering as error:
-        print(f"The tick runner does not take this tick ({error}): it runs cold.", file=sys.stderr, flush=True)
+        sys.stderr.write(f"The tick runner does not take this tick ({error}): it runs cold.\n")
         os.execv(argv[0], argv)
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -111,9 +111,9 @@ def _pass_on(ready: list, output: dict) -> None:
 
 def _status(answer: bytes) -> int:
     if not answer.startswith(STATUS):
-        print("The tick runner has ended in the midst of this tick.", file=sys.stderr, flush=True)
+        sys.stderr.write("The tick runner has ended in the midst of this tick.\n")
         return 1
     code = int(answer[len(STATUS) :])
     if code < 0:
-        print(f"The tick's process was ended by signal {-code}.", file=sys.stderr, flush=True)
+        sys.stderr.write(f"The tick's process was ended by signal {-code}.\n")
     return code if code >= 0 else 128 - code

@@ -99,7 +99,7 @@ class TickRunner:
         try:
             pid = os.fork()
         except OSError as error:
-            print(f"A tick cannot be started: {error.strerror}.", file=sys.stderr, flush=True)
+            sys.stderr.write(f"A tick cannot be started: {error.strerror}.\n")
             self._hang_up(connection)
             return
         if pid == 0:
@@ -162,7 +162,7 @@ def serve(listener: socket.socket, code: LoadedCode, run: Callable[[list], int])
     try:
         TickRunner(listener, code, run).serve()
     except Renewal as reason:
-        print(f"The tick runner begins anew: {reason}.", file=sys.stderr, flush=True)
+        sys.stderr.write(f"The tick runner begins anew: {reason}.\n")
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 

@@ -100,7 +100,15 @@ class RunnerHost:
                 stdout=log,
                 stderr=log,
             )
-        wait_for(self._has_begun)
+        wait_for(self.has_begun)
+
+    def has_begun(self) -> bool:
+        """It answers, and hangs up on what is no request."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(30)
+            connection.connect(str(self.socket_path))
+            connection.sendall(b"hello")
+            return connection.recv(1) == b""
 
     def end_runner(self, number: int = signal.SIGTERM) -> None:
         """End the runner as systemd would, or harder."""
@@ -126,14 +134,6 @@ class RunnerHost:
         process = self.begin_tick(**environment)
         output, errors = process.communicate(timeout=60)
         return process.returncode, output, errors
-
-    def _has_begun(self) -> bool:
-        """It answers, and hangs up on what is no request."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.settimeout(30)
-            connection.connect(str(self.socket_path))
-            connection.sendall(b"hello")
-            return connection.recv(1) == b""
 
     def _install(self, name: str) -> None:
         template = jinja2.Environment(keep_trailing_newline=True).from_string((TEMPLATES / f"{name}.j2").read_text())

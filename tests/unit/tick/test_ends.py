@@ -157,6 +157,24 @@ def test_programs_that_it_has_loaded_are_watched(host):
     program.write_text(program.read_text() + "\n# an upgrade\n")
     assert host.tick()[0] == 0
     assert "tick-runner has changed" in host.log.read_text()
+    wait_for(host.has_begun)
     assert host.runner.poll() is None
     assert host.runner.pid == pid
     assert_next_tick_is_warm(host)
+
+
+def test_runner_begins_anew_after_many_ticks(cold_host):
+    program = cold_host.root / "tick-runner"
+    few = (
+        "from ansible_collections.onehpc.ondemand.plugins.module_utils import tick_runner\n"
+        "tick_runner.TICKS_BEFORE_RENEWAL = 2\n"
+    )
+    program.write_text(program.read_text().replace("warm_playbook.settle()", f"{few}warm_playbook.settle()"))
+    cold_host.start_runner()
+    pid = cold_host.runner.pid
+    for _ in range(2):
+        assert_next_tick_is_warm(cold_host)
+    wait_for(lambda: "begins anew: 2 ticks have run" in cold_host.log.read_text())
+    wait_for(cold_host.has_begun)
+    assert_next_tick_is_warm(cold_host)
+    assert (cold_host.runner.pid, cold_host.runner.poll()) == (pid, None)
