@@ -14,6 +14,8 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_memory
     DirectRights,
     DirectRole,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_terminate import termination
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen_memory import FrozenMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import (
     DIRECT_IDLE_REASON,
@@ -28,6 +30,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import PortalPolicy, PortalReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import role_needs
 from tests.unit.plugins.pool_world import NOW, PORTAL_ID, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 POLICY = PortalPolicy(PREFIX, {}, scaling="direct", idle_seconds=600, drain_seconds=600)
@@ -221,6 +224,14 @@ class TestTerminate:
         policy = replace(POLICY, min_vms=3)
         decision = decide(reading(drained(4)), remembered(w4=EMPTY), policy)
         assert (terminated(decision), changed(decision)) == ([], [("return", name_of(4))])
+
+    def test_the_minimum_holds_whatever_is_returned(self):
+        read, memory = reading(drained(4), workers=(3, 4)), remembered(w4=EMPTY)
+        for min_vms, ids in [(1, [4]), (2, [])]:
+            policy = replace(POLICY, min_vms=min_vms)
+            (need,) = role_needs(policy, read, {}).values()
+            role = DirectView(policy, read, need.view, need.pending, False, QUIET, memory.nodes, memory.rights)
+            assert [found.vm_id for found in [termination(role)] if found] == ids
 
     def test_each_role_has_its_own_turn(self):
         read = reading(drained(4), workers=(3, 4), worker_big=(6, 7))
