@@ -374,6 +374,12 @@ class TestGrowth:
         assert changed(decision) == [("return", name_of(4))]
         assert (decision.growth.cardinality_before, decision.growth.cardinality) == (3, 5)
 
+    def test_a_returned_worker_is_enough_for_a_job_that_waits_for_long(self):
+        old = [replace(job, submit_time=NOW - 5000) for job in waiting()]
+        jobs = [make_job(1, state="RUNNING", nodes=[name_of(3)], cpus=2), *old]
+        decision = decide(reading(make_node(3, "ALLOCATED"), drained(4), workers=(3, 4), jobs=jobs))
+        assert (changed(decision), decision.growth) == ([("return", name_of(4))], None)
+
     @pytest.mark.parametrize(("largest", "expected"), [(3, ("worker", 1, 4)), (1, ("worker", 1, 2)), (0, None)])
     def test_not_beyond_what_oneflow_has_refused(self, largest, expected):
         refused = replace(QUIET, largest_rise=largest, refused_cardinality=1)
