@@ -127,6 +127,12 @@ def slurm_registration(world):
     return Case(arguments, world.pool.slurm.environment, False, slurm_client.CALL_TIMEOUT_SECONDS)
 
 
+def slurm_rejoin(world):
+    files = {"memory_path": str(world.folder / "rejoin.json"), "marker_path": str(world.folder / "rejoin")}
+    names = {"name": "w1", "controller": "10.0.0.5:6817", "state": "cleared", "wait_seconds": 0}
+    return Case({**files, **names}, world.pool.slurm.environment, True, slurm_client.CALL_TIMEOUT_SECONDS)
+
+
 def state_export(world):
     arguments = {**world.connection, **world.nfs.options, "compute_network": "192.0.2.0/24", "timeout_seconds": 2}
     return Case(arguments, world.nfs.environment)
@@ -136,7 +142,7 @@ CASES: dict[str, Callable[[World], Case]] = {
     case.__name__: case
     for case in (
         munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report, slurm_node,
-        slurm_registration, state_export,
+        slurm_registration, slurm_rejoin, state_export,
     )
 }  # fmt: skip
 
