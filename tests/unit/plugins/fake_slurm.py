@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol and squeue on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
+"""scontrol, squeue and sacctmgr on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
 
-Run as a program (under the names scontrol and squeue) this file is the fake itself; imported, it sets one up.
+Run as a program (under one of these names) this file is the fake itself; imported, it sets one up.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class FakeSlurm:
     def __init__(self, directory: Path):
         self.directory = directory
         directory.mkdir()
-        for name in ("scontrol", "squeue"):
+        for name in ("scontrol", "squeue", "sacctmgr"):
             program = directory / name
             program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {Path(__file__).resolve()} {name} "$@"\n')
             program.chmod(0o755)
-        self.change(ping="UP", nodes={}, jobs="", version="22.05", faults={}, busy=[], full=False)
+        self.change(ping="UP", nodes={}, jobs="", version="22.05", faults={}, busy=[], full=False, clusters="")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -94,6 +94,8 @@ def _main(argv: list[str]) -> int:
             return _print(return_code, stdout, stderr)
     if argv[0] == "squeue":
         return _squeue(argv, state)
+    if argv[0] == "sacctmgr":
+        return _print(0, state["clusters"])
     words = [word for word in argv[1:] if not word.startswith("-")]
     if words[0] == "ping":
         return _print(0 if state["ping"] == "UP" else 1, f"Slurmctld(primary) at ctl is {state['ping']}\n")

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils import nfs_export_wait as nfs_trial
+from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_accounting_wait as accounting_wait
 from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_client, state_export_tick
 from ansible_collections.onehpc.ondemand.plugins.module_utils.state_export import StateExportError
 from tests.unit.plugins.module_process import run_module
@@ -117,6 +118,11 @@ def pool_report(world):
     return Case({**world.connection, **names, "timeout_seconds": 6}, world.pool.slurm.environment, True, 7)
 
 
+def slurm_accounting_wait(world):
+    bound = slurm_client.PING_TIMEOUT_SECONDS + accounting_wait.CALL_SECONDS
+    return Case({"wait_seconds": 0}, world.pool.slurm.environment, False, bound)
+
+
 def slurm_node(world):
     arguments = {"name": "w1", "state": "drained", "reason": "disk", "timeout_seconds": 2}
     return Case(arguments, world.pool.slurm.environment)
@@ -141,8 +147,8 @@ def state_export(world):
 CASES: dict[str, Callable[[World], Case]] = {
     case.__name__: case
     for case in (
-        munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report, slurm_node,
-        slurm_registration, slurm_rejoin, state_export,
+        munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report,
+        slurm_accounting_wait, slurm_node, slurm_registration, slurm_rejoin, state_export,
     )
 }  # fmt: skip
 
