@@ -105,6 +105,11 @@ class SlurmClient:
         self._update(name, ["state=drain", f"reason={_checked_reason(reason)}"])
         return self._changed_node(name, lambda node: node.has_drain_flag, "drained")
 
+    def set_reason(self, name: str, reason: str) -> SlurmNode:
+        """Put a reason on the node and leave its state. Returns the node as read afterwards."""
+        self._update(name, [f"reason={_checked_reason(reason)}"])
+        return self._changed_node(name, lambda node: bool(node.reason), "given its reason")
+
     def undrain_node(self, name: str) -> SlurmNode:
         """Let the node take jobs again. (Repeating it is no error, as it would be with "resume".)
 

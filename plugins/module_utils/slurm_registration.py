@@ -42,7 +42,7 @@ class NotRegistered(SlurmError):
 
 def run(params, _check_mode):
     """The module's code, the same in check mode; params: validated. Raises SlurmError after wait_seconds."""
-    client = SlurmClient(run=_asking(params["controller"]))
+    client = SlurmClient(run=asking(params["controller"]))
     seconds = params["wait_seconds"]
     try:
         node = wait_until(lambda: registered_node(client, params["name"]), SlurmError, seconds, PAUSE_SECONDS)
@@ -72,7 +72,7 @@ def cause_of(error):
     return error
 
 
-def _asking(controller):
+def asking(controller):
     """A runner for Slurm's commands that asks this controller, also while no slurmd has left a configuration here."""
 
     def run_command(argv, environment, timeout_seconds):

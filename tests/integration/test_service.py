@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import collections
 import re
+import shlex
+from dataclasses import dataclass, field
 
 import pytest
 
-from tests.opennebula.states import VmState
+from tests.opennebula.states import ServiceState, VmState
 from tests.service.accounting import COMPLETION_LOG, completed, wait_accounted
 from tests.service.claims import CLAIMS
 from tests.service.cluster import node_name
@@ -24,6 +26,25 @@ from tests.service.timeline import missing, render
 TAKES_300_MIB = "#!/bin/sh\nexec python3 -c 'print(len(bytearray(300 * 1024 * 1024)))'\n"
 # A mount that is gone with its own mount namespace, whatever happens.
 TRIAL_MOUNT = "unshare --mount timeout 30 sh -c 'mount -t nfs4 -o soft,timeo=50,retry=0 {source} /mnt && {then}'"
+
+READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+PUBLISH_OLDEST_IDLE = """
+from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate import client_from_host
+client_from_host().put_vm({"OLDEST_IDLE": 1})
+"""
+
+
+@dataclass
+class Recreation:
+    """A worker before its delete-recreate, and what was seen of it after. Nodes are records of scontrol."""
+
+    node: dict[str, str]
+    boot_id: str
+    job_id: int
+    figures: dict[str, str] = field(default_factory=dict)
+    node_after: dict[str, str] = field(default_factory=dict)
+    events: list[dict] = field(default_factory=list)
+
 
 # -- one worker -------------------------------------------------------------------------------------------------------
 
@@ -230,9 +251,64 @@ def test_reboot_starts_from_neutral_figures(service):
     assert [event["text"] for event in ready] == ["READY: YES -> NO", "READY: NO -> YES"]
 
 
+@pytest.fixture(scope="module")
+def recreated_worker(service):
+    """The only worker after a delete-recreate that met it drained by somebody, with a job and figures of its own."""
+    cluster, client, worker = service.cluster, service.client, service.single("worker")
+    name = node_name(worker)
+    job_id = cluster.submit("swept", "#!/bin/sh\nsleep 3600\n", "--mem=100")
+    cluster.wait_job(job_id, "RUNNING", 60)
+    service.run(worker, "systemctl stop onehpc-reconcile-worker.timer onehpc-reconcile-worker.service")
+    service.run(worker, f"cd /opt/onehpc/collections && python3 -c {shlex.quote(PUBLISH_OLDEST_IDLE)}")
+    service.run_on_portal(f"scontrol update nodename={name} state=drain reason='fan is loud, see 7'")
+    before = Recreation(cluster.nodes()[name], service.run(worker, READ_BOOT_ID).stdout, job_id)
+    since = client.events()[-1]["seq"]
+    client.delete_recreate(worker)
+
+    def withdrawn():
+        return client.vm(worker)["USER_TEMPLATE"]["READY"] == "NO"
+
+    service.progress.wait_for("READY to be withdrawn", withdrawn, timeout_seconds=180)
+    before.figures = client.vm(worker)["USER_TEMPLATE"]
+    service.wait_ready(worker)
+    before.node_after = cluster.nodes()[name]
+    before.events = [event for event in client.events(since) if event["vm"] == worker]
+    return before
+
+
+def test_a_recreated_worker_starts_from_neutral_figures(service, recreated_worker):
+    assert service.run(service.single("worker"), READ_BOOT_ID).stdout != recreated_worker.boot_id
+    kinds = ("VM_STATE", "VM_UPDATE", "READY")
+    events = [event["text"] for event in recreated_worker.events if event["kind"] in kinds]
+    assert events[:5] == ["CLEANUP_RESUBMIT", "PENDING", "PROLOG", "BOOT", "RUNNING"]
+    assert set(events[5:7]) == {"READY: YES -> NO", "OLDEST_IDLE: 1 -> 0"}
+    figures = recreated_worker.figures
+    assert [figures[name] for name in ("SLURM_PENDING", "OLDEST_IDLE", "ERROR")] == ["0", "0", ""]
+    assert [text for text in events if text.startswith("READY")] == ["READY: YES -> NO", "READY: NO -> YES"]
+    assert service.state() is ServiceState.RUNNING
+
+
+def test_a_recreated_worker_takes_its_name_over_and_keeps_somebodys_drain(service, recreated_worker):
+    old, new = recreated_worker.node, recreated_worker.node_after
+    assert int(new["SlurmdStartTime"]) > int(old["SlurmdStartTime"])
+    assert "+DRAIN" in new["State"]
+    assert new["Reason"].startswith("fan is loud, see 7 [")
+    assert service.cluster.wait_job(recreated_worker.job_id, "NODE_FAIL", 60)["Restarts"] == "0"
+
+
+def test_a_recreated_worker_works(service, recreated_worker):
+    name = node_name(service.single("worker"))
+    service.run_on_portal(f"scontrol update nodename={name} state=undrain")
+    job_id = service.cluster.submit("anew", "#!/bin/sh\nhostname\n", "--mem=100")
+    assert service.cluster.wait_job(job_id, "COMPLETED", 120)["NodeList"] == name
+    assert_nothing_changes(service, "worker")
+
+
 def test_no_job_was_lost(service):
-    # The controller itself forgets a job five minutes after its end. What these three names are for is not to complete.
-    others = f"grep --invert-match --extended-regexp ' Name=(many|held|over) | JobState=COMPLETED ' {COMPLETION_LOG}"
+    # The controller itself forgets a job five minutes after its end. What these four names are for is not to complete.
+    others = (
+        f"grep --invert-match --extended-regexp ' Name=(many|held|over|swept) | JobState=COMPLETED ' {COMPLETION_LOG}"
+    )
     assert service.run_on_portal(f"{others} || test $? = 1").stdout == ""
 
 

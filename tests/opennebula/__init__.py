@@ -7,8 +7,8 @@ Each rule is a small pure function in the module named after it; the rules follo
 updates of a VM         escaping (OneGate's), template_syntax (the core's), user_template (merge and show)
 OneGate                 onegate: a function from a request to a response; onegate_answers, onegate_updates and erasing,
                         onegate_actions, onegate_errors, onegate_settings
-the core's own calls    oned: XML-RPC look-ups of VMs, templates, images and networks; vm_documents, oned_documents,
-                        xml_documents, images
+the core's own calls    oned: XML-RPC look-ups of VMs, templates, images and networks, and a VM's recreation;
+                        vm_documents, oned_documents, xml_documents, images
 service templates       service_templates (validation, instantiation), old_templates (the 6.x form), service_updates
 services                oneflow (what may be asked), services (bodies), records and server_log (what is noted)
 their life              steps with deployment, scaling, removal, role_changes and recovery; waits and ready_gate,

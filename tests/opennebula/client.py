@@ -167,6 +167,10 @@ class Client:
         """End a VM by hand, outside OneFlow; returns before it is DONE."""
         self._control("POST", f"/control/vms/{vm_id}/terminate", {"hard": hard})
 
+    def delete_recreate(self, vm_id: int) -> None:
+        """Throw a VM's guest and disks away and start it anew; returns before the old guest has ended."""
+        self._control("POST", f"/control/vms/{vm_id}/recreate")
+
     def events(self, since: int = 0) -> list[dict[str, Any]]:
         """Events with ``seq`` above ``since``: seq time kind vm service role text."""
         return self._control("GET", f"/control/events?since={since}")

@@ -34,6 +34,7 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
     vm = re.fullmatch(r"/control/vms/(\d+)", request.path)
     token = re.fullmatch(r"/control/vms/(\d+)/token", request.path)
     terminate = re.fullmatch(r"/control/vms/(\d+)/terminate", request.path)
+    recreate = re.fullmatch(r"/control/vms/(\d+)/recreate", request.path)
     if action == ("GET", "/control/ready"):
         return _answer(200, {"time": cloud.clock.now()})
     if action == ("GET", "/control/networks"):
@@ -56,6 +57,9 @@ def _route(cloud: Cloud, stop: Callable[[], None], request: Request) -> Response
         return _answer(200, cloud.vms.get(int(token.group(1))).token)
     if request.method == "POST" and terminate:
         cloud.vms.terminate(cloud.vms.get(int(terminate.group(1))), hard=bool(_object(request).get("hard")))
+        return _answer(200, {})
+    if request.method == "POST" and recreate:
+        cloud.vms.delete_recreate(cloud.vms.get(int(recreate.group(1))))
         return _answer(200, {})
     if action == ("GET", "/control/events"):
         return _answer(200, cloud.events.since(int(request.query.get("since", "0"))))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The core's XML-RPC interface, as far as VMs, templates, images and networks are looked up. A function from a request
-to a response.
+"""The core's XML-RPC interface, as far as VMs, templates, images and networks are looked up, and a VM is recreated. A
+function from a request to a response.
 
-The session is ``user:password`` of the one user there is. More arguments than a call has are ignored, as by the core.
+The session is ``user:password`` of the owner of everything, or of the administrator, whose password here is the same.
+More arguments than a call has are ignored, as by the core.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from tests.opennebula import oned_documents
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.messages import Request, Response
 from tests.opennebula.states import VmState
-from tests.opennebula.vms import OWNER
+from tests.opennebula.vms import OWNER, VmError
 from tests.opennebula.xml_documents import written
 
 XML_TYPE = "text/xml; charset=utf-8"
 PATH = "/RPC2"
 VERSION = "7.4.0"
 
-AUTHENTICATION, NO_EXISTS, API = 0x0100, 0x0400, 0x1000
+AUTHENTICATION, AUTHORIZATION, NO_EXISTS, ACTION, API = 0x0100, 0x0200, 0x0400, 0x0800, 0x1000
 
 #: XML-RPC faults of the core's library.
 TYPE_FAULT, PARSE_FAULT, NO_METHOD_FAULT = -501, -503, -506
@@ -33,6 +34,12 @@ TYPE_FAULT, PARSE_FAULT, NO_METHOD_FAULT = -501, -503, -506
 #: Of a pool: everything, own and group's, own, group's.
 FILTERS = (-2, -1, -3, -4)
 ANY_STATE, ANY_STATE_BUT_DONE = -2, -1
+
+ADMINISTRATOR = "oneadmin"
+
+#: Operations of one.vm.recover: failure, success, retry, delete, delete-recreate, delete from the database.
+RECOVERIES = range(6)
+DELETE_RECREATE = 4
 
 
 class Refused(Exception):
@@ -104,19 +111,23 @@ def _answer(value: Any) -> Response:
     return Response(200, xmlrpc.client.dumps(value, methodresponse=True, encoding="utf-8"), XML_TYPE)
 
 
-def _call(cloud: Cloud, password: str, method: str, arguments: list[Any]) -> str:
+def _call(cloud: Cloud, password: str, method: str, arguments: list[Any]) -> str | int:
     prefix, _, rest = method.partition(".")
     target = rest.partition(".")[0]
-    known = {"system.version", "user.info", *(f"{kind}{pool}.info" for kind in KINDS for pool in ("", "pool"))}
+    looks = {f"{kind}{pool}.info" for kind in KINDS for pool in ("", "pool")}
+    known = {"system.version", "user.info", "vm.recover", *looks}
     if prefix != "one" or rest not in known:
         raise xmlrpc.client.Fault(NO_METHOD_FAULT, f"Method '{method}' not defined")
     session = _typed(arguments, 0, str)
-    if not hmac.compare_digest(session.encode(), f"{OWNER['UNAME']}:{password}".encode()):
+    user, _, given = session.partition(":")
+    if user not in (OWNER["UNAME"], ADMINISTRATOR) or not hmac.compare_digest(given.encode(), password.encode()):
         raise Refused(AUTHENTICATION, f"[{method}] User couldn't be authenticated, aborting call.")
     if rest == "system.version":
         return VERSION
     if rest == "user.info":
         return _user(cloud, method, _typed(arguments, 1, int))
+    if rest == "vm.recover":
+        return _recover(cloud, method, user, _typed(arguments, 1, int), _typed(arguments, 2, int))
     if target in KINDS:
         return _one(cloud, method, KINDS[target], _typed(arguments, 1, int))
     return _pool(cloud, method, target.removesuffix("pool"), arguments)
@@ -132,6 +143,24 @@ def _user(cloud: Cloud, method: str, user_id: int) -> str:
     if user_id not in (-1, int(OWNER["UID"])):
         raise Refused(NO_EXISTS, f"[{method}] Error getting user [{user_id}].")
     return written("USER", oned_documents.user(cloud.settings.user_attributes))
+
+
+def _recover(cloud: Cloud, method: str, user: str, vm_id: int, operation: int) -> int:
+    """All operations need the right to administer, which an owner does not have by default."""
+    if operation not in RECOVERIES:
+        raise Refused(ACTION, f"[{method}] Wrong recovery operation code")
+    if vm_id not in cloud.vms.vms:
+        raise Refused(NO_EXISTS, f"[{method}] Error getting virtual machine [{vm_id}].")
+    if user != ADMINISTRATOR:
+        right = f"Not authorized to perform ADMIN VM [{vm_id}]"
+        raise Refused(AUTHORIZATION, f"[{method}] User [{OWNER['UID']}] : {right}.")
+    if operation != DELETE_RECREATE:
+        raise xmlrpc.client.Fault(NO_METHOD_FAULT, f"operation {operation} of '{method}' is not simulated")
+    try:
+        cloud.vms.delete_recreate(cloud.vms.get(vm_id))
+    except VmError as error:
+        raise Refused(ACTION, str(error)) from None
+    return vm_id
 
 
 def _one(cloud: Cloud, method: str, kind: Kind, object_id: int) -> str:

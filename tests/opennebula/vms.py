@@ -338,8 +338,8 @@ class VmPool:
 
         def started(_: Any, error: BaseException | None) -> None:
             if not vm.is_in(VmState.ACTIVE, while_starting):
-                # it was terminated meanwhile, possibly before the guest had power
-                self._destroy_then(vm, lambda: None)
+                # it was terminated or recreated meanwhile, possibly before the guest had power
+                self._destroy_then(vm, lambda: self._resubmit(vm))
             elif error is not None:
                 self._set_state(vm, VmState.ACTIVE, LcmState.BOOT_FAILURE, f"boot failed: {error}")
             else:
@@ -413,6 +413,37 @@ class VmPool:
         :raises VmError: always.
         """
         raise VmError(f"[one.vm.recover] User [{OWNER['UID']}] : Not authorized to perform ADMIN VM [{vm.id}].")
+
+    def delete_recreate(self, vm: VirtualMachine) -> None:
+        """Throw a VM's guest and disks away and start it anew: same id, addresses, token and USER_TEMPLATE.
+
+        :raises VmError: when it is powered off or done.
+        """
+        if vm.state == VmState.DONE:
+            raise VmError("[one.vm.recover] Cannot delete-recreate a VM already in DONE state")
+        if vm.state == VmState.POWEROFF:
+            raise VmError("[one.vm.recover] Cannot delete-recreate a powered off VM. Resume it first")
+        self._event(vm, "VM_RECREATE", "delete-recreate")
+        if vm.state == VmState.HOLD:
+            self.release(vm)
+        elif vm.state == VmState.ACTIVE:
+            self._clean_up(vm)
+
+    def _clean_up(self, vm: VirtualMachine) -> None:
+        before = vm.lcm_state
+        if before == LcmState.CLEANUP_RESUBMIT:
+            return
+        if vm.shutdown_limit is not None:
+            vm.shutdown_limit.cancel()
+        self._set_state(vm, VmState.ACTIVE, LcmState.CLEANUP_RESUBMIT)
+        # what starts or takes power right now goes on from here when it has ended
+        if before not in (LcmState.BOOT, LcmState.BOOT_POWEROFF, LcmState.EPILOG):
+            self._destroy_then(vm, lambda: self._resubmit(vm))
+
+    def _resubmit(self, vm: VirtualMachine) -> None:
+        if vm.is_in(VmState.ACTIVE, LcmState.CLEANUP_RESUBMIT):
+            self._set_state(vm, VmState.PENDING, LcmState.LCM_INIT)
+            self.schedule_pending()
 
     @staticmethod
     def _wrong_state(vm: VirtualMachine, action: str) -> VmError:
@@ -507,6 +538,9 @@ class VmPool:
 
     def _finish(self, vm: VirtualMachine) -> None:
         if vm.state == VmState.DONE:
+            return
+        if vm.lcm_state == LcmState.CLEANUP_RESUBMIT:
+            self._resubmit(vm)
             return
         if vm.shutdown_limit is not None:
             vm.shutdown_limit.cancel()

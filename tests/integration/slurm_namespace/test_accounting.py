@@ -75,12 +75,24 @@ def test_the_users_of_the_host_are_registered_once(cluster):
     assert not {"users|nobody", "users|slurm", "users|daemon"} & set(registered)
 
 
+<<<<<<< HEAD
 def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster, client):
     cluster.wait_for("slurmdbd to have everything", lambda: client.accounting_backlog() == 0)
+=======
+def test_the_controller_is_on_record(cluster):
+    assert run_role_tasks(cluster, "serving") == 0
+    with pytest.raises(
+        ClusterError, match="has not registered cluster other with slurmdbd, which lists ood at port 6817"
+    ):
+        run_role_tasks(cluster, "serving", "-e", "portal_cluster_name=other portal_slurmdbd_wait_seconds=0")
+
+
+def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
+>>>>>>> rest3
     held = cluster.submit("--hold")
     cluster.stop_daemon(CONTROLLER, "slurmdbd")
     good, bad = cluster.submit(script="true"), cluster.submit(script="false")
-    with pytest.raises(ClusterError, match=r"slurmdbd did not answer within 2 s .*Look at journalctl -u slurmdbd"):
+    with pytest.raises(ClusterError, match=r"After 2 s slurmdbd does not answer .*Look at journalctl -u slurmdbd"):
         run_role_tasks(cluster, "accounts", "-e", "portal_slurmdbd_wait_seconds=2")
     cluster.run(CONTROLLER, "scancel", str(held))
     expected = {held: "CANCELLED", good: "COMPLETED", bad: "FAILED"}

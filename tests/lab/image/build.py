@@ -17,6 +17,7 @@ from tests.lab.image.cache import building, cache_dir, cached, digest_of, remove
 from tests.lab.image.disk import make_disk
 from tests.lab.image.guest_files import add_guest_files, guest_digest
 from tests.lab.image.machine_settings import MachineSettings, read_machine_settings
+from tests.lab.image.planted import plant
 from tests.lab.image.release import BOOKWORM, Release
 from tests.lab.image.sealed import check_sealed
 
@@ -110,6 +111,7 @@ class _Steps:
         with tempfile.TemporaryDirectory(dir=self._directory, prefix="building-") as work:
             tree = _unpack(packages_tar, Path(work))
             add_guest_files(tree, self._log)
+            plant(tree)
             bake.bake_install_and_seal(tree, self._log)
             make_disk(tree, image)
         check_sealed(image, self._release)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.lab.command import run_checked
 from tests.lab.errors import LabError
 from tests.lab.image.machine_settings import SETTINGS_FILE, SOURCES_FILE, public_sources
+from tests.lab.image.planted import PLANTED_KEY
 from tests.lab.image.release import BOOKWORM, Release
 
 FORBIDDEN_FILES = (
@@ -21,6 +22,7 @@ FORBIDDEN_FILES = (
     "var/lib/dbus/machine-id",
     "var/lib/mysql",
     "var/lib/systemd/random-seed",
+    PLANTED_KEY,
     SETTINGS_FILE,
 )
 HOST_KEY_DIR = "etc/ssh"

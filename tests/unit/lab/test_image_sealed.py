@@ -54,6 +54,7 @@ def test_sources_of_another_release_are_foreign(make_image):
         ("etc/pip.conf", "", "/etc/pip.conf is in the image"),
         ("root/.config/pip/pip.conf", "", "/root/.config/pip/pip.conf is in the image"),
         ("root/.ssh/authorized_keys", "", "/root/.ssh/authorized_keys is in the image"),
+        ("root/.ssh/id_ed25519", "x", "/root/.ssh/id_ed25519 is in the image"),
         ("usr/sbin/policy-rc.d", "", "/usr/sbin/policy-rc.d is in the image"),
         ("etc/apt/apt.conf.d/proxy", 'Acquire::http::Proxy "http://p.example";', "the builder's way to its mirror"),
         ("etc/apt/sources.list.d/lent.list", "", "/etc/apt/sources.list.d/lent.list is in the image"),

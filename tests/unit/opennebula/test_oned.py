@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from xmlrpc.client import ProtocolError
@@ -54,10 +56,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         thread.join(30)
 
 
-def session_of(client: Client, password: str | None = None) -> pyone.OneServer:
+def session_of(client: Client, password: str | None = None, user: str | None = None) -> pyone.OneServer:
     access = client.access()
     uri = f"http://127.0.0.1:{access['oned_port']}/RPC2"
-    return pyone.OneServer(uri, session=f"{access['user']}:{password or access['password']}")
+    return pyone.OneServer(uri, session=f"{user or access['user']}:{password or access['password']}")
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +160,41 @@ def test_a_wrong_password(client: Client) -> None:
 def test_a_wrong_filter(one: pyone.OneServer) -> None:
     with pytest.raises(pyone.OneApiException, match="Incorrect filter_flag"):
         one.imagepool.info(-9, -1, -1)
+
+
+def test_an_administrator_recreates_a_vm(client: Client) -> None:
+    administrator = session_of(client, user="oneadmin")
+    before = client.vm(0)
+    assert administrator.vm.recover(0, 4) == 0
+    for _ in range(100):
+        events = [entry["event"] for entry in client.vm(0)["HISTORY"]][len(before["HISTORY"]) :]
+        if events[-1:] == ["RUNNING"]:
+            break
+        time.sleep(0.1)
+    assert events == ["CLEANUP_RESUBMIT", "PENDING", "PROLOG", "BOOT", "RUNNING"]
+    assert client.vm(0)["TEMPLATE"] == before["TEMPLATE"]
+    client.delete_recreate(0)
+    assert [event["kind"] for event in client.events() if event["kind"] == "VM_RECREATE"] == ["VM_RECREATE"] * 2
+
+
+def test_an_owner_may_not_recreate_a_vm(one: pyone.OneServer) -> None:
+    with pytest.raises(pyone.OneAuthorizationException) as caught:
+        one.vm.recover(1, 4)
+    assert str(caught.value) == "[one.vm.recover] User [2] : Not authorized to perform ADMIN VM [1]."
+
+
+@pytest.mark.parametrize(
+    ("vm_id", "operation", "kind", "text"),
+    [
+        (2, 4, pyone.OneActionException, "Cannot delete-recreate a VM already in DONE state"),
+        (1, 9, pyone.OneActionException, "Wrong recovery operation code"),
+        (99, 4, pyone.OneNoExistsException, "Error getting virtual machine [99]."),
+        (1, 2, pyone.OneException, "Fault"),
+    ],
+)
+def test_a_recovery_that_is_refused(client: Client, vm_id: int, operation: int, kind: type, text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        session_of(client, user="oneadmin").vm.recover(vm_id, operation)
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ def test_numbers_of_states() -> None:
         "RUNNING": 3,
         "EPILOG": 11,
         "SHUTDOWN": 12,
+        "CLEANUP_RESUBMIT": 15,
         "UNKNOWN": 16,
         "SHUTDOWN_POWEROFF": 18,
         "BOOT_POWEROFF": 20,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.opennebula.oneflow import OneFlowError
@@ -277,6 +279,26 @@ def test_a_restart_goes_on_with_what_was_under_way() -> None:
     scenario.cloud.vms.get(4).user_template["READY"] = ["YES"]
     scenario.cloud.oneflow.start()
     scenario.until_state(ServiceState.COOLDOWN, 1)
+
+
+# --- what OneFlow does not see ---
+
+
+def test_a_worker_that_is_recreated_keeps_its_place_and_what_it_published() -> None:
+    """A mean is made of its old figures until its new guest publishes others."""
+    scenario = Scenario().running()
+    scenario.publish(3, "SLURM_PENDING=0", "OLDEST_IDLE=0.5")
+    before = len(scenario.events("SERVICE_STATE", "ROLE_STATE", "CARDINALITY"))
+    scenario.cloud.vms.delete_recreate(scenario.cloud.vms.get(3))
+    seen = json.loads(scenario.get("/vms/3", 2).body)["VM"]
+    assert (seen["STATE"], seen["LCM_STATE"]) == ("3", "15")
+    scenario.until(lambda: scenario.vm_state(3) == VmState.PENDING, 30)
+    scenario.until(lambda: scenario.runs(3), 30)
+    scenario.advance(30)
+    assert scenario.cloud.vms.get(3).attribute("READY") == "YES"
+    assert [text for text, _ in scenario.policies()] == ["SLURM_PENDING[0.0] > 0", "OLDEST_IDLE[0.5] > 0.99"]
+    assert (scenario.service.state, scenario.nodes(), scenario.worker["cardinality"]) == (ServiceState.RUNNING, [3], 1)
+    assert len(scenario.events("SERVICE_STATE", "ROLE_STATE", "CARDINALITY")) == before
 
 
 @pytest.mark.parametrize("wrong", [{"nothing": 1}, {"acting_delay_seconds": 61}, {"acting_delay_seconds": -1}])

@@ -296,3 +296,75 @@ def test_a_vm_on_hold_waits_for_its_release(cloud: Cloud) -> None:
     assert vm.is_in(VmState.HOLD, LcmState.LCM_INIT)
     cloud.vms.release(vm)
     assert cloud.clock.wait_until(lambda: vm.is_in(VmState.ACTIVE, LcmState.RUNNING), 5)
+
+
+# --- delete-recreate ---
+
+AGAIN = ["CLEANUP_RESUBMIT", "PENDING", "PROLOG", "BOOT", "RUNNING"]
+
+
+def test_delete_recreate_keeps_id_addresses_token_and_user_template(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    cloud.vms.update(vm, "READY=YES\nOLDEST_IDLE=1")
+    before = cloud.vm_record(vm.id)
+    first = null(cloud).running["vm-0"]
+    cloud.vms.delete_recreate(vm)
+    assert vm.is_in(VmState.ACTIVE, LcmState.CLEANUP_RESUBMIT)
+    assert cloud.clock.wait_until(lambda: history(cloud, vm.id)[-1] == "RUNNING", 60)
+    after = cloud.vm_record(vm.id)
+    assert {**after, "HISTORY": []} == {**before, "HISTORY": []}
+    assert history(cloud, vm.id)[-5:] == AGAIN
+    assert null(cloud).calls[-2:] == [("destroy", "vm-0"), ("deploy", "vm-0")]
+    assert null(cloud).running["vm-0"] == first
+    assert not first.keeps_disk
+
+
+@pytest.mark.parametrize("state", [LcmState.UNKNOWN, LcmState.SHUTDOWN, LcmState.BOOT_FAILURE])
+def test_delete_recreate_from_other_active_states(cloud: Cloud, state: LcmState) -> None:
+    null(cloud).obeys = False
+    null(cloud).boot_failure = "no room" if state == LcmState.BOOT_FAILURE else ""
+    vm = cloud.vms.get(new_vm(cloud))
+    if state == LcmState.UNKNOWN:
+        cloud.vms.lose_contact(vm)
+    if state == LcmState.SHUTDOWN:
+        cloud.vms.terminate(vm)
+    assert vm.lcm_state == state
+    cloud.vms.delete_recreate(vm)
+    assert cloud.clock.wait_until(lambda: vm.is_in(VmState.ACTIVE, LcmState.RUNNING), 60)
+    assert history(cloud, vm.id)[-5:] == AGAIN
+    cloud.clock.advance(300)
+    assert vm.is_in(VmState.ACTIVE, LcmState.RUNNING), "the end that was under way is forgotten"
+
+
+def test_delete_recreate_while_it_starts_or_ends(cloud: Cloud) -> None:
+    vm = cloud.vms.get(cloud.create_vm(cloud.create_vm_template(TEMPLATE), "solo"))
+    assert cloud.clock.wait_until(lambda: vm.lcm_state == LcmState.BOOT, 60)
+    cloud.vms.delete_recreate(vm)
+    assert cloud.clock.wait_until(lambda: vm.lcm_state == LcmState.RUNNING, 60)
+    assert history(cloud, vm.id) == ["CREATED", "PROLOG", "BOOT", *AGAIN]
+    cloud.vms.terminate(vm, hard=True)
+    cloud.vms.delete_recreate(vm)
+    assert cloud.clock.wait_until(lambda: vm.lcm_state == LcmState.RUNNING, 60)
+    assert history(cloud, vm.id)[-7:] == ["SHUTDOWN", "EPILOG", *AGAIN]
+    assert len(null(cloud).running) == 1
+
+
+def test_delete_recreate_of_a_vm_without_a_host(cloud: Cloud) -> None:
+    held = cloud.vms.create("held", TEMPLATE, 0, on_hold=True)
+    cloud.vms.delete_recreate(held)
+    assert held.state == VmState.PENDING
+    cloud.vms.delete_recreate(held)
+    assert cloud.clock.wait_until(lambda: held.lcm_state == LcmState.RUNNING, 60)
+    assert history(cloud, held.id) == ["CREATED", "HOLD", "PENDING", "PROLOG", "BOOT", "RUNNING"]
+
+
+def test_delete_recreate_is_refused_to_a_vm_that_is_off_or_done(cloud: Cloud) -> None:
+    vm = cloud.vms.get(new_vm(cloud))
+    cloud.vms.poweroff(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.POWEROFF, 5)
+    with pytest.raises(VmError, match="Cannot delete-recreate a powered off VM. Resume it first"):
+        cloud.vms.delete_recreate(vm)
+    cloud.vms.terminate(vm)
+    assert cloud.clock.wait_until(lambda: vm.state == VmState.DONE, 5)
+    with pytest.raises(VmError, match="Cannot delete-recreate a VM already in DONE state"):
+        cloud.vms.delete_recreate(vm)

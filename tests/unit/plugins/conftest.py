@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A OneGate on loopback and the context of a VM that may use it."""
+"""The context of a VM that may use the OneGate on loopback."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.plugins.onegate_double import TOKEN, OneGateDouble
-
-
-@pytest.fixture
-def onegate():
-    double = OneGateDouble()
-    yield double
-    double.close()
+from tests.unit.plugins.onegate_double import TOKEN
 
 
 @pytest.fixture

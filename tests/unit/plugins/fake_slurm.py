@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol, squeue and sdiag on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
+"""scontrol, squeue, sdiag and sacctmgr on PATH: they replay recorded bytes, note every call, and answer changes as Slurm
+does.
 
 Run as a program (under one of their names) this file is the fake itself; imported, it sets one up. munge
 and unmunge are beside them, in good order until a test writes others there.
@@ -25,13 +26,13 @@ class FakeSlurm:
     def __init__(self, directory: Path):
         self.directory = directory
         directory.mkdir()
-        for name in ("scontrol", "squeue", "sdiag"):
+        for name in ("scontrol", "squeue", "sdiag", "sacctmgr"):
             program = directory / name
             program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {Path(__file__).resolve()} {name} "$@"\n')
             program.chmod(0o755)
         self.program("munge", "echo credential")
         self.program("unmunge", "grep -q credential")
-        self.change(ping="UP", nodes={}, jobs="", version="22.05", faults={}, busy=[], full=False)
+        self.change(ping="UP", nodes={}, jobs="", version="22.05", faults={}, busy=[], full=False, clusters="")
 
     def program(self, name: str, command: str) -> None:
         """Put a program on PATH that runs this shell command."""
@@ -103,6 +104,8 @@ def _main(argv: list[str]) -> int:
             return _print(return_code, stdout, stderr)
     if argv[0] == "squeue":
         return _squeue(argv, state)
+    if argv[0] == "sacctmgr":
+        return _print(0, state["clusters"])
     words = [word for word in argv[1:] if not word.startswith("-")]
     if words == ["show", "slurmd"]:
         return _print(0, "Active Steps             = NONE\n")

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils import nfs_export_wait as nfs_trial
+from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_accounting_wait as accounting_wait
 from ansible_collections.onehpc.ondemand.plugins.module_utils import slurm_client, state_export_tick
 from ansible_collections.onehpc.ondemand.plugins.module_utils.state_export import StateExportError
 from tests.unit.plugins.module_process import run_module
@@ -117,6 +118,11 @@ def pool_report(world):
     return Case({**world.connection, **own, "timeout_seconds": 6}, world.pool.slurm.environment, True, 7)
 
 
+def slurm_accounting_wait(world):
+    bound = slurm_client.PING_TIMEOUT_SECONDS + accounting_wait.CALL_SECONDS
+    return Case({"wait_seconds": 0}, world.pool.slurm.environment, False, bound)
+
+
 def slurm_node(world):
     arguments = {"name": "w1", "state": "drained", "reason": "disk", "timeout_seconds": 2}
     return Case(arguments, world.pool.slurm.environment)
@@ -127,6 +133,12 @@ def slurm_registration(world):
     return Case(arguments, world.pool.slurm.environment, False, slurm_client.CALL_TIMEOUT_SECONDS)
 
 
+def slurm_rejoin(world):
+    files = {"memory_path": str(world.folder / "rejoin.json"), "marker_path": str(world.folder / "rejoin")}
+    names = {"name": "w1", "controller": "10.0.0.5:6817", "state": "cleared", "wait_seconds": 0}
+    return Case({**files, **names}, world.pool.slurm.environment, True, slurm_client.CALL_TIMEOUT_SECONDS)
+
+
 def state_export(world):
     arguments = {**world.connection, **world.nfs.options, "compute_network": "192.0.2.0/24", "timeout_seconds": 2}
     return Case(arguments, world.nfs.environment)
@@ -135,8 +147,8 @@ def state_export(world):
 CASES: dict[str, Callable[[World], Case]] = {
     case.__name__: case
     for case in (
-        munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report, slurm_node,
-        slurm_registration, state_export,
+        munge_key, nfs_export_wait, onegate_info, onegate_vm, pool_leave, pool_reconcile, pool_report,
+        slurm_accounting_wait, slurm_node, slurm_registration, slurm_rejoin, state_export,
     )
 }  # fmt: skip
 
