@@ -75,10 +75,6 @@ def test_the_users_of_the_host_are_registered_once(cluster):
     assert not {"users|nobody", "users|slurm", "users|daemon"} & set(registered)
 
 
-<<<<<<< HEAD
-def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster, client):
-    cluster.wait_for("slurmdbd to have everything", lambda: client.accounting_backlog() == 0)
-=======
 def test_the_controller_is_on_record(cluster):
     assert run_role_tasks(cluster, "serving") == 0
     with pytest.raises(
@@ -87,8 +83,8 @@ def test_the_controller_is_on_record(cluster):
         run_role_tasks(cluster, "serving", "-e", "portal_cluster_name=other portal_slurmdbd_wait_seconds=0")
 
 
-def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster):
->>>>>>> rest3
+def test_what_ends_while_slurmdbd_is_away_is_on_record_later(cluster, client):
+    cluster.wait_for("slurmdbd to have everything", lambda: client.accounting_backlog() == 0)
     held = cluster.submit("--hold")
     cluster.stop_daemon(CONTROLLER, "slurmdbd")
     good, bad = cluster.submit(script="true"), cluster.submit(script="false")

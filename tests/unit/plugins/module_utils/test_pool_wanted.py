@@ -189,7 +189,7 @@ def starting_tasks(jobs):
 
 def all_start(jobs, worker_count):
     """Let an empty pool of that many workers start the queue, each job on the first workers with room."""
-    workers = [[CPUS, MEMORY_MIB, GPUS] for _ in range(worker_count)]
+    workers = [[CPUS, MEMORY_MIB, GPUS] for _worker in range(worker_count)]
     for job, share in starting_tasks(jobs):
         least = [CPUS, MEMORY_MIB, GPUS] if job.exclusive else share
         if job.memory_mib is None:
