@@ -141,7 +141,6 @@ class OneGateDouble:
             self.user_template(vm_id)[key] = self.stored_differently.get(key, stored)
         return 200, ""
 
-
     def _scale(self, role_name, cardinality):
         service = self.service["SERVICE"]
         role = next((role for role in service["roles"] if role["name"] == role_name), None)
