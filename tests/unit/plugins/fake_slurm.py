@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol, squeue, sdiag and sacctmgr on PATH: they replay recorded bytes, note calls, and answer changes as Slurm does.
+"""scontrol, squeue, sdiag and sacctmgr on PATH: they replay recorded bytes, note calls, and answer as Slurm does.
 
 Run as a program (under one of their names) this file is the fake itself; imported, it sets one up. munge
 and unmunge are beside them, in good order until a test writes others there.
