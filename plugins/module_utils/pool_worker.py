@@ -39,8 +39,6 @@ RETURN = "return"
 BY_TIME = "time"
 BY_JOB = "job"
 
-# A flag that is not listed here means that something else goes on with the node.
-_IDLE_FLAGS = frozenset(["CLOUD", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "PLANNED"])
 _UNRETURNABLE_FLAGS = frozenset(["FAIL", "INVALID_REG", "NOT_RESPONDING"])
 
 
@@ -238,7 +236,7 @@ def _obstacle_to_drain(
     idle_seconds = reading.now - (memory.idle_since if memory.idle_since is not None else reading.now)
     pause_seconds = (memory.pause_until or 0) - reading.now
     obstacles = (
-        (node.base_state != "IDLE" or not node.flags <= _IDLE_FLAGS, f"The node is {node.state}."),
+        (not node.is_idle, f"The node is {node.state}."),
         (bool(view.slurm.live_jobs_on(node.name)), "A job is on the node."),
         (view.oldest_name != node.name, f"Not the oldest worker of the role (that is {view.oldest_name})."),
         (pending.jobs > 0, f"{pending.jobs} jobs wait for a worker of this role."),

@@ -74,6 +74,8 @@ def test_an_idle_oldest_worker_drains():
         (reading(service=make_service(cardinality=1)), "OneFlow is removing"),
         (reading(vm=make_vm(3, running=False)), "does not show this VM as running"),
         (reading([make_node(3)]), "no more workers than must stay (1)"),
+        (reading([make_node(3), make_node(4, "IDLE+DRAIN", "disk")]), "no more workers than must stay"),
+        (reading([make_node(3), make_node(4, "MIXED", "look at this")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "DOWN")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "IDLE+NOT_RESPONDING")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "IDLE+DRAIN+INVALID_REG")]), "no more workers than must stay"),

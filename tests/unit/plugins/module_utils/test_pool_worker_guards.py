@@ -122,9 +122,14 @@ class Facts:
         self.own = nodes.get(name_of(reading.vm.id))
         self.oldest = nodes.get(self.listed[0])
         bad = {"NOT_RESPONDING", "INVALID_REG"}
+        ours = {
+            f"onehpc:{mode}:{what}" for mode in ("policies", "direct") for what in ("idle", "returning")
+        }  # fmt: skip
         responding = [
-            n for n in nodes.values() if n.name in self.listed and n.base_state != "DOWN" and not n.flags & bad
-        ]
+            n for n in nodes.values()
+            if n.name in self.listed and n.base_state != "DOWN" and not n.flags & bad
+            and ("DRAIN" not in n.flags and not n.reason or "DRAIN" in n.flags and n.reason in ours)
+        ]  # fmt: skip
         self.above_minimum = len(responding) > max(policy.min_vms, 1)
         waiting = [j for j in reading.slurm.jobs if j.state == "PENDING" and j.reason in COUNTING_REASONS]
         # Without a registered node of the role its shape is not known, and nothing counts.
