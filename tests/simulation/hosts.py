@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils import pool_leave, pool_reconcile, pool_report
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 PREFIX = "ood-worker-"
+_NUMBER = re.compile(r"[0-9]+")
 TICK_SECONDS = 30.0
 JITTER_SECONDS = 2.0
 #: From its power to the first update of a machine.
@@ -48,6 +50,7 @@ class Host:
         self.hindered_until = 0.0
         self.ticks = 0
         self.is_cut_off = False
+        self._told = ""
 
     def later(self, seconds: float, call) -> None:
         """Call it unless the machine has lost its power by then."""
@@ -108,6 +111,14 @@ class Host:
     def tick(self) -> None:
         """One run of the product's tick."""
 
+    def _tell(self, result: dict) -> None:
+        """Tell why the tick did what it did, unless its last sentence was the same but for numbers."""
+        if self.world.tells:
+            bare = _NUMBER.sub("", result["why"])
+            if bare != self._told:
+                self._told = bare
+                self.world.say(f"{self.name} tick: {result['why']}")
+
 
 class Portal(Host):
     """The portal: only its reconcile tick matters here."""
@@ -132,7 +143,7 @@ class Portal(Host):
             min_vms=settings.roles[0].minimum,
             max_vms=max(role.maximum for role in settings.roles),
         )
-        pool_reconcile.run(given, False, now=self.world.clock.now)
+        self._tell(pool_reconcile.run(given, False, now=self.world.clock.now))
 
 
 class Worker(Host):
@@ -154,6 +165,7 @@ class Worker(Host):
 
     def boot(self) -> None:
         self.is_ready = False
+        self.silent_until = 0.0
         how, seconds = self.world.next_boot()
         self.later(FIRST_UPDATE_SECONDS, self._first_update)
         if how == "never-ready":
@@ -200,7 +212,7 @@ class Worker(Host):
             memory_path=self.memory_path,
             scaling=settings.mode,
         )
-        pool_report.run(given, False, now=self.world.clock.now)
+        self._tell(pool_report.run(given, False, now=self.world.clock.now))
 
     def stop(self) -> None:
         """A clean end: the stop unit, then slurmd, then the power."""

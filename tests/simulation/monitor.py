@@ -12,7 +12,7 @@ from tests.simulation import slurm_scheduler
 from tests.simulation.doors import is_ours
 from tests.simulation.limits import named_limit
 from tests.simulation.schedule import DIRECT, RoleSettings
-from tests.simulation.slurm_records import PENDING, JobRecord, NodeRecord
+from tests.simulation.slurm_records import PENDING, RUNNING, JobRecord, NodeRecord
 
 if TYPE_CHECKING:
     from tests.simulation.hosts import Host, Worker
@@ -69,14 +69,12 @@ class Wait:
 
 @dataclass(frozen=True)
 class Sample:
-    """For the picture. Numbers at one moment."""
+    """For the picture, at one moment. ``workers``: each listed one and how it stands."""
 
     seconds: float
     waiting: int
     running: int
-    listed: int
-    ready: int
-    drained: int
+    workers: tuple[tuple[str, str], ...]
     state: str
 
 
@@ -205,11 +203,13 @@ class Monitor:
         left = [
             node
             for node in (world.slurm.nodes.get(name) for name in names)
-            if node is not None and not (node.is_down or node.is_silent or node.is_drained) and node is not record
+            if node is not None
+            and node is not record
+            and not (node.is_down or node.is_silent or (node.is_drained and is_ours(node.reason)))
         ]
         if len(left) < role.minimum:
             self.violate(BELOW_MINIMUM, f"{record.name}: {len(left)} of {role.minimum} are left")
-        busy_at = now if record.jobs else self._last_job.get(record.name, record.boot_time or now)
+        busy_at = now if record.jobs else self._last_job.get(record.name, self.seen(owner.vm_id))
         if now - busy_at < world.settings.idle_seconds - KNOWN_SECONDS:
             self.violate(BUSY_DRAINED, f"{record.name} was busy {now - busy_at:.0f} s ago")
 
@@ -385,19 +385,27 @@ class Monitor:
     def _picture(self) -> None:
         world = self.world
         jobs = world.slurm.jobs.values()
-        workers = world.all_workers()
-        records = [world.slurm.nodes.get(worker.name) for worker in workers]
         self.samples.append(
             Sample(
                 world.seconds,
                 sum(job.tasks or 1 for job in jobs if job.state == PENDING),
-                sum(job.state == "RUNNING" for job in jobs),
-                len(workers),
-                sum(record is not None and not record.is_down and not record.is_silent for record in records),
-                sum(record is not None and record.is_drained for record in records),
+                sum(job.state == RUNNING for job in jobs),
+                tuple((worker.name, _stand(world.slurm.nodes.get(worker.name))) for worker in world.all_workers()),
                 world.service.state.name,
             )
         )
+
+
+def _stand(record: NodeRecord | None) -> str:
+    if record is None:
+        return "boot"
+    if record.is_down or record.is_silent:
+        return "lost"
+    if record.is_drained:
+        if not is_ours(record.reason):
+            return "theirs"
+        return "returning" if record.reason.endswith(":returning") else "ours"
+    return "busy" if record.jobs else "idle"
 
 
 def fits(job: JobRecord, role: RoleSettings) -> bool:
