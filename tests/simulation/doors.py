@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_error import OneGateError
@@ -37,6 +38,7 @@ class SlurmDoor:
         self._host = host
         self._world = host.world
         self._slurm = host.world.slurm
+        self._changes = 0
 
     def _call(self) -> None:
         self._world.clock.pass_time(self._host.call_seconds)
@@ -60,11 +62,12 @@ class SlurmDoor:
 
     def jobs(self):
         self._call()
-        jobs = self._slurm.show_jobs()
-        self._world.moment(BEFORE_CHANGE, self._host)
-        return jobs
+        return self._slurm.show_jobs()
 
     def node(self, name: str, with_placeholders: bool = False):
+        """Also the last look before a change, and the first one after it."""
+        if not self._changes:
+            self._world.moment(BEFORE_CHANGE, self._world.host_of_node(name))
         self._call()
         record = self._slurm.nodes.get(name)
         if record is None or (record.is_future and not with_placeholders):
@@ -97,7 +100,9 @@ class SlurmDoor:
         self._world.monitor.pool_sets_down(self._host, record)
         self._slurm.set_down(name, reason)
         self._world.say(f"{self._host.name} sets {name} down")
-        return self.node(name)
+        shown = self.node(name)
+        self._changes -= 1
+        return shown
 
     def delete_node(self, name: str) -> None:
         self._require_controller()
@@ -118,6 +123,7 @@ class SlurmDoor:
         return self._slurm.nodes[name].show(True)
 
     def _changeable(self, name: str):
+        self._changes += 1
         self._require_controller()
         record = self._slurm.nodes.get(name)
         if record is None or record.is_future:
@@ -126,6 +132,7 @@ class SlurmDoor:
 
     def _shown_after(self, name: str):
         shown = self.node(name)
+        self._changes -= 1
         if shown is None:
             raise SlurmError(f"Node {name} is gone after 'scontrol update'")
         return shown
@@ -184,7 +191,7 @@ class GateDoor:
         if self._call("GET", "/service", needs_oneflow=True):
             self._no_answer("GET", "/service")
         self._require_member("GET", "/service", self.vm_id)
-        return shown_service(self._world.service)
+        return shown_service(self._world.service, self._world.unlisted)
 
     def put_vm(self, attributes) -> None:
         self._put("/vm", self.vm_id, attributes, needs_oneflow=False)
@@ -205,6 +212,30 @@ class GateDoor:
         if is_lost:
             self._no_answer("PUT", path)
 
+    def put_cardinality(self, role_name: str, cardinality: int) -> None:
+        path = f"/service/role/{role_name}"
+        is_lost = self._call("PUT", path, needs_oneflow=True)
+        self._world.monitor.pool_scales(self._host, role_name, cardinality)
+        try:
+            self._world.cloud.oneflow.scale(self._world.service_id, role_name, cardinality)
+        except OneFlowError:
+            said = f"Error performing action on service {self._world.service_id} role {role_name}"
+            self._refuse("PUT", path, 400, said)
+        if is_lost:
+            self._no_answer("PUT", path)
+
+    def terminate_vm(self, vm_id: int) -> None:
+        path = f"/vms/{vm_id}/action"
+        is_lost = self._call("POST", path, needs_oneflow=True)
+        self._require_member("POST", path, vm_id)
+        try:
+            self._world.cloud.vms.terminate(self._world.cloud.vms.get(vm_id))
+        except VmError:
+            self._refuse("POST", path, 500, "Internal server error")
+        self._world.monitor.pool_terminates(self._host, vm_id)
+        if is_lost:
+            self._no_answer("POST", path)
+
     def _require_member(self, method: str, path: str, vm_id: int) -> None:
         if vm_id not in self._world.service.node_ids():
             service_id = self._world.service_id
@@ -223,18 +254,19 @@ def shown_vm(vm: VirtualMachine) -> Vm:
     )
 
 
-def shown_service(service) -> Service:
-    """The service as the client has parsed it."""
+def shown_service(service, unlisted: Collection[int] = ()) -> Service:
+    """The service as the client has parsed it. ``unlisted``: VMs that OneFlow has lost from its lists."""
     roles = tuple(
         ServiceRole(
             name=role["name"],
             cardinality=role["cardinality"],
             state=int(role["state"]),
-            nodes=tuple(ServiceNode(node["deploy_id"], "vm") for node in role.get("nodes") or ()),
+            nodes=tuple(
+                ServiceNode(node["deploy_id"], "vm")
+                for node in role.get("nodes") or ()
+                if node["deploy_id"] not in unlisted
+            ),
         )
         for role in service.roles
     )
     return Service(id=service.id, name="ondemand", state=int(service.state), roles=roles)
-
-
-__all__ = ["GateDoor", "OneFlowError", "SlurmDoor", "VmError", "is_ours", "shown_service", "shown_vm"]

@@ -12,7 +12,6 @@ from tests.simulation.schedule import (
     AFTER_RETURN,
     AT_TIME,
     BEFORE_CHANGE,
-    DIRECT,
     POLICIES,
     Event,
     RoleSettings,
@@ -68,7 +67,7 @@ class _Events:
         random = self._random
         for _ in range(random.randint(3, 6)):
             self._burst(random.uniform(0, DURATION_SECONDS - 1200))
-        for _ in range(random.randint(3, 7)):
+        for _ in range(random.randint(4, 9)):
             self._job_at_a_moment()
         for _ in range(random.randint(4, 9)):
             self._trouble()
@@ -131,7 +130,9 @@ class _Events:
 
     def _job_at_a_moment(self) -> None:
         random = self._random
-        after = random.choice((AFTER_DRAIN, AFTER_DRAIN, AFTER_IDLE, AFTER_IDLE, AFTER_READING, AFTER_RETURN))
+        after = random.choice(
+            (AFTER_DRAIN, AFTER_DRAIN, AFTER_IDLE, AFTER_IDLE, AFTER_READING, AFTER_RETURN, BEFORE_CHANGE)
+        )
         delay = random.choice((0.0, random.uniform(0, 3), random.uniform(0, 60), random.uniform(0, 120)))
         self._job(random.uniform(0, DURATION_SECONDS - 1500), after, delay)
 
@@ -162,13 +163,22 @@ class _Events:
             case 7:
                 self._add(at, "gate_fails", kind=random.choice(kinds), seconds=short)
             case 8:
-                self._add(at, "gate_fails", moment, delay, kind=random.choice(kinds), seconds=random.choice((short, long)))
+                self._add(
+                    at, "gate_fails", moment, delay, kind=random.choice(kinds), seconds=random.choice((short, long))
+                )
             case 9:
                 self._add(at, "gate_fails", kind=random.choice(kinds), seconds=long, worker=worker["worker"])
             case 10:
                 self._add(at, "drain", seconds=long, **worker)
             case 11:
-                self._add(at, "drain", random.choice((BEFORE_CHANGE, AFTER_DRAIN)), random.uniform(0, 1), seconds=long, **worker)
+                self._add(
+                    at,
+                    "drain",
+                    random.choice((BEFORE_CHANGE, AFTER_DRAIN)),
+                    random.uniform(0, 1),
+                    seconds=long,
+                    **worker,
+                )
             case 12:
                 self._add(at, "undrain", random.choice((AFTER_DRAIN, AFTER_IDLE)), delay, **worker)
             case 13:
@@ -176,7 +186,9 @@ class _Events:
             case 14:
                 self._add(at, "terminate", **worker)
             case 15:
-                self._add(at, "terminate", random.choice((AFTER_IDLE, AFTER_READING)), delay, worker=0, role=worker["role"])
+                self._add(
+                    at, "terminate", random.choice((AFTER_IDLE, AFTER_READING)), delay, worker=0, role=worker["role"]
+                )
             case 16:
                 self._add(at, "power_cycle", seconds=long, **worker)
             case 17:
@@ -189,9 +201,15 @@ class _Events:
                 self._add(at, "stop_autoscaler", seconds=round(random.uniform(300, 1500), 1))
             case 21:
                 self._add(at, "scale", cardinality=random.randint(1, 6), role=worker["role"])
+            case 22:
+                self._add(at, "unlist", seconds=round(random.uniform(40, 400), 1), **worker)
+            case 23:
+                self._add(at, "blink", **worker)
+            case 24:
+                self._add(at, "lose_suspended", key=random.randrange(max(1, self._keys)), by_hand=random.random() < 0.7)
             case _:
                 self._add(at, "gate_fails", AFTER_IDLE, delay, kind="500", seconds=round(random.uniform(400, 900), 1))
 
 
 #: How often each trouble of ``_trouble`` comes, in its order.
-_WEIGHTS = (6, 4, 4, 10, 6, 4, 6, 6, 5, 5, 6, 4, 4, 4, 4, 2, 3, 5, 5, 3, 2, 2, 1)
+_WEIGHTS = (6, 4, 4, 10, 6, 4, 6, 6, 5, 5, 6, 4, 4, 4, 4, 2, 3, 5, 5, 3, 2, 2, 3, 3, 3, 1)

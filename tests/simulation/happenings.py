@@ -12,7 +12,7 @@ from tests.opennebula.vms import VmError
 from tests.simulation.doors import is_ours
 from tests.simulation.monitor import RECOVERY_SECONDS
 from tests.simulation.schedule import Event
-from tests.simulation.slurm_records import PENDING, JobRecord
+from tests.simulation.slurm_records import RUNNING, JobRecord
 
 if TYPE_CHECKING:
     from tests.simulation.hosts import Host, Worker
@@ -196,10 +196,53 @@ class Happenings:
 
         def back() -> None:
             host.is_cut_off = False
-            if host.has_power and not host.end_cause:
+            if host.has_slurmd:
                 slurm.find(host.name)
 
         self.world.clock.call_later(seconds, back)
+
+    def unlist(self, worker: int, seconds: float, role: int = 0) -> None:
+        """OneFlow loses a worker from its list for a while, though its VM runs."""
+        host = self._worker(worker, role)
+        if host is None:
+            return
+        self.world.unlisted.add(host.vm_id)
+        self.hinder(host, seconds)
+        self.world.monitor.list_wrong_until = self.world.clock.now() + seconds + RECOVERY_SECONDS
+        self.world.clock.call_later(seconds, lambda: self.world.unlisted.discard(host.vm_id))
+
+    def blink(self, worker: int, role: int = 0) -> None:
+        """A worker that is cut off for a while is missing from OneFlow's list in one reading."""
+        host = self._worker(worker, role)
+        if host is None or not self.world.slurm.has_slurmd(host.name):
+            return
+        self.cut_off(worker, 100, role)
+        self.at = host
+        self.world.clock.call_later(60, lambda: self._unlist_at(host, 19))
+
+    def _unlist_at(self, host: Worker, seconds: float) -> None:
+        self.at = host
+        self.unlist(0, seconds)
+        self.at = None
+
+    def lose_suspended(self, key: int, by_hand: bool) -> None:
+        """A worker goes under a job that somebody has suspended there."""
+        world = self.world
+        running = [job for job in self._each(key) if job.state == RUNNING]
+        if not running:
+            return
+        world.slurm.suspend(running[0])
+        host = world.host_of_node(running[0].node_names[0])
+
+        def goes() -> None:
+            self.at = host
+            if by_hand:
+                self._end_by_hand(host, hard=True)
+            else:
+                self.kill(0)
+            self.at = None
+
+        world.clock.call_later(20, goes)
 
     def forget(self, worker: int, garbled: bool = False, role: int = 0) -> None:
         """A worker loses its memory, or finds it garbled."""
@@ -357,6 +400,3 @@ class Happenings:
                 return
         if state == ServiceState.WARNING:
             self._start_oneflow()
-
-
-__all__ = ["PENDING", "Happenings"]

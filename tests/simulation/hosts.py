@@ -158,6 +158,8 @@ class Worker(Host):
         #: Why the machine ends: by the pool unless somebody else has said so.
         self.end_cause = ""
         self.reported_at = 0.0
+        #: A slurmd runs there, whether or not slurmctld reaches it.
+        self.has_slurmd = False
 
     @property
     def memory_path(self) -> str:
@@ -185,6 +187,7 @@ class Worker(Host):
             return
         address = self.world.cloud.vms.get(self.vm_id).template["NIC"][-1]["IP"]
         slurm.register(self.name, address, self.role.cpus, self.role.memory_mib, frozenset([self.role.name]))
+        self.has_slurmd = True
         self.world.say(f"{self.name} registers")
         self.later(2, self.report_ready)
 
@@ -233,6 +236,9 @@ class Worker(Host):
             self.world.hosts_in_tick.remove(self)
 
     def _slurmd_ends(self) -> None:
+        if not self.has_slurmd:
+            return
+        self.has_slurmd = False
         dying = self.world.slurm.lose(self.name, jobs_die=True)
         self.world.monitor.jobs_die(self, dying)
 
@@ -242,10 +248,8 @@ class Worker(Host):
             return
         self.end_cause = self.end_cause or cause
         self.has_power = False
-        if self.world.slurm.has_slurmd(self.name):
-            self._slurmd_ends()
+        self._slurmd_ends()
 
     def power_off(self) -> None:
-        if self.world.slurm.has_slurmd(self.name):
-            self._slurmd_ends()
+        self._slurmd_ends()
         self.has_power = False

@@ -20,7 +20,12 @@ def named_limit(world: World, worker: Worker) -> str:
         return ""
     cooldown = world.settings.down_cooldown_seconds
     for began, ended, vm_id in world.fault_log:
-        if vm_id is None and ended - began >= cooldown and began <= reading - cooldown and ended >= reading - FIGURES_SECONDS:
+        if (
+            vm_id is None
+            and ended - began >= cooldown
+            and began <= reading - cooldown
+            and ended >= reading - FIGURES_SECONDS
+        ):
             return (
                 f"OneGate was unreachable from {began - world.start:.0f} to {ended - world.start:.0f} s "
                 f"while OLDEST_IDLE=1 stood; OneFlow read it at {reading - world.start:.0f} s"

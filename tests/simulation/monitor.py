@@ -39,6 +39,10 @@ FOREIGN = "a foreign drain was touched"
 LATE = "a counted job has not started within its bound"
 UNRETURNED = "a drained worker was not returned to a waiting job"
 UNSHRUNK = "an idle pool did not shrink"
+DELETED_FROZEN = "a node was deleted while the service was frozen"
+UNSAID = "a frozen service was not named in ERROR"
+WANTED_DRAINED = "a worker was drained that a waiting job could use"
+SHRUNK_CARDINALITY = "OneFlow was asked for fewer workers than it had"
 FROZEN_DRAIN = "a worker was drained while the service did not run"
 BELOW_MINIMUM = "a drain left fewer workers than the minimum"
 BUSY_DRAINED = "a worker was drained that was not idle for its time"
@@ -94,6 +98,9 @@ class Monitor:
         self._idle: dict[str, float] = {}
         self._idle_key: dict[str, tuple] = {}
         self._drained_waits: dict[str, float] = {}
+        self._waiting_since: dict[int, float] = {}
+        self._frozen_seconds = 0.0
+        self.list_wrong_until = 0.0
         self._last_job: dict[str, float] = {}
         self._seen: dict[int, float] = {}
         self.last_shrink_reading: dict[str, float] = {}
@@ -133,8 +140,8 @@ class Monitor:
         if kind == "VM_STATE" and text.startswith("BOOT_FAILURE"):
             self.counts["failed boots"] += 1
         if kind == "SERVICE_STATE":
-            self.not_running_since = None if text.endswith("-> RUNNING") else (
-                self.not_running_since or self.world.clock.now()
+            self.not_running_since = (
+                None if text.endswith("-> RUNNING") else (self.not_running_since or self.world.clock.now())
             )
         if self.world.tells:
             about = " ".join(str(part) for part in (role, vm) if part is not None)
@@ -209,6 +216,9 @@ class Monitor:
         ]
         if len(left) < role.minimum:
             self.violate(BELOW_MINIMUM, f"{record.name}: {len(left)} of {role.minimum} are left")
+        if any(now - self._waiting_since.get(job.job_id, now) > KNOWN_SECONDS and self._serves(record, job)
+               for job in self._counted_jobs()):  # fmt: skip
+            self.violate(WANTED_DRAINED, record.name)
         busy_at = now if record.jobs else self._last_job.get(record.name, self.seen(owner.vm_id))
         if now - busy_at < world.settings.idle_seconds - KNOWN_SECONDS:
             self.violate(BUSY_DRAINED, f"{record.name} was busy {now - busy_at:.0f} s ago")
@@ -220,8 +230,30 @@ class Monitor:
 
     def pool_sets_down(self, host: Host, record: NodeRecord) -> None:
         self.counts["set down"] += 1
-        if self.world.slurm.has_slurmd(record.name):
+        if self._lives(record):
             self.violate(LIVING_DOWN, record.name)
+
+    def _lives(self, record: NodeRecord) -> bool:
+        """Its machine runs a slurmd, reached or not."""
+        owner = self.world.host_of_node(record.name)
+        return owner is not None and owner.has_power and owner.has_slurmd
+
+    def _is_known_frozen(self) -> bool:
+        since = self.not_running_since
+        return (
+            self.world.service.state in FROZEN and since is not None and self.world.clock.now() - since > KNOWN_SECONDS
+        )
+
+    def pool_scales(self, host: Host, role_name: str, cardinality: int) -> None:
+        """The portal asks OneFlow for another cardinality."""
+        self.counts["growths asked for"] += 1
+        if cardinality < self.world.role_of(role_name)["cardinality"]:
+            self.violate(SHRUNK_CARDINALITY, f"{role_name} to {cardinality}")
+
+    def pool_terminates(self, host: Host, vm_id: int) -> None:
+        """The portal ends a worker's VM."""
+        self.counts["scale-downs"] += 1
+        self.world.say(f"{host.name} terminates VM {vm_id}")
 
     def pool_deletes(self, host: Host, record: NodeRecord) -> None:
         if record.is_future:
@@ -232,7 +264,9 @@ class Monitor:
             self.counts["own deletions"] += 1
             return
         self.counts["deletions"] += 1
-        if self.world.slurm.has_slurmd(record.name):
+        if self._is_known_frozen():
+            self.violate(DELETED_FROZEN, f"{record.name}, the service is {self.world.service.state.name}")
+        if self._lives(record):
             self.violate(LIVING_DELETED, f"{record.name} by {host.name}")
 
     def jobs_die(self, worker: Worker, jobs: list[JobRecord]) -> None:
@@ -259,10 +293,13 @@ class Monitor:
         world = self.world
         if world.slurm.is_up:
             counted = self._counted_jobs()
+            now = world.clock.now()
+            self._waiting_since = {job.job_id: self._waiting_since.get(job.job_id, now) for job in counted}
             self._judge_waits(counted, passed)
             self._judge_drained(counted, passed)
             for role in world.settings.roles:
                 self._judge_idle(role, counted, passed)
+        self._judge_frozen(passed)
         world.happenings.repair()
         if world.tells:
             self._picture()
@@ -295,24 +332,45 @@ class Monitor:
             and vm.is_in(VmState.ACTIVE, LcmState.RUNNING)
         )
 
+    def _is_judged(self, worker: Worker) -> bool:
+        """Who decides about the worker's node has had no trouble lately."""
+        now = self.world.clock.now()
+        if now < self.list_wrong_until:
+            return False
+        if self.world.settings.mode == DIRECT:
+            return now > self.world.portal.hindered_until
+        return self.is_able(worker)
+
     def _judge_waits(self, counted: list[JobRecord], passed: float) -> None:
         world = self.world
         settings = world.settings
-        step = 2 * (max(30, settings.interval_seconds) + settings.acting_delay_seconds)
-        evaluates = world.clock.now() > self.autoscaler_off_until and world.cloud.oneflow.available
+        is_direct = settings.mode == DIRECT
+        step = 0 if is_direct else 2 * (max(30, settings.interval_seconds) + settings.acting_delay_seconds)
+        spare = 0 if is_direct else SPARE_SECONDS / 2
+        now = world.clock.now()
+        evaluates = (
+            (is_direct or now > self.autoscaler_off_until)
+            and world.cloud.oneflow.available
+            and now > self.list_wrong_until
+        )
         waits = {}
         for index, job in enumerate(counted):
-            wait = waits[job.job_id] = self._waits.get(job.job_id) or Wait(limit=2 * SPARE_SECONDS)
+            wait = waits[job.job_id] = self._waits.get(job.job_id) or Wait(
+                limit=2 * SPARE_SECONDS + is_direct * TICK_SECONDS
+            )
             roles = [role for role in settings.roles if fits(job, role)]
             for other in (*counted[:index], job):
                 if other.job_id not in wait.ahead:
                     wait.ahead.add(other.job_id)
                     slots = other.node_count * (other.tasks or 1)
-                    wait.limit += slots * (step + SPARE_SECONDS / 2)
+                    wait.limit += slots * (step + spare)
             if sum(role.maximum for role in roles) < job.node_count:
                 continue
             growable = any(world.role_of(role.name)["cardinality"] < role.maximum for role in roles)
-            able = any(self.is_able(worker) for role in roles for worker in world.listed_workers(role.name))
+            if is_direct:
+                able = now > world.portal.hindered_until
+            else:
+                able = any(self.is_able(worker) for role in roles for worker in world.listed_workers(role.name))
             if not able or not evaluates:
                 wait.waited = 0.0
             elif growable and world.service.state == ServiceState.RUNNING:
@@ -336,13 +394,28 @@ class Monitor:
                 or not self.is_able(worker)
                 or record.is_down
                 or record.is_silent
-                or not any(self._serves(record, job) for job in counted)
+                or not (world.service.state in FROZEN or any(self._serves(record, job) for job in counted))
+                or not self._is_judged(worker)
             ):
                 continue
             waited[worker.name] = seconds = self._drained_waits.get(worker.name, 0.0) + passed
             if RETURN_SECONDS + SPARE_SECONDS < seconds <= RETURN_SECONDS + SPARE_SECONDS + passed:
                 self.violate(UNRETURNED, f"{worker.name} after {seconds:.0f} s in {world.service.state.name}")
         self._drained_waits = waited
+
+    def _judge_frozen(self, passed: float) -> None:
+        """The portal names a frozen service within two ticks."""
+        world = self.world
+        portal = world.portal
+        if world.service.state not in FROZEN or world.clock.now() < portal.hindered_until or not world.slurm.is_up:
+            self._frozen_seconds = 0.0
+            return
+        before = self._frozen_seconds
+        self._frozen_seconds += passed
+        if before <= 2 * TICK_SECONDS < self._frozen_seconds and not world.cloud.vms.get(portal.vm_id).attribute(
+            "ERROR"
+        ):
+            self.violate(UNSAID, world.service.state.name)
 
     def _judge_idle(self, role: RoleSettings, counted: list[JobRecord], passed: float) -> None:
         """The time that a pool above its minimum stands with an idle worker that may go."""
@@ -352,14 +425,20 @@ class Monitor:
         workers = world.listed_workers(role.name)
         records = [world.slurm.nodes.get(worker.name) for worker in workers]
         key = (body["cardinality"], tuple(worker.name for worker in workers))
-        candidates = records[:1] if settings.mode != DIRECT else records
+        is_direct = settings.mode == DIRECT
+        candidates = records if is_direct else records[:1]
+        untouched = sum(record is not None and _is_free_of_others(record) for record in records)
         idle = [record for record in candidates if record is not None and _is_idle(record)]
         may_shrink = (
             idle
-            and world.service.state in (ServiceState.RUNNING, ServiceState.COOLDOWN)
+            and (
+                world.service.state == ServiceState.RUNNING
+                or (world.service.state == ServiceState.COOLDOWN and not is_direct)
+            )
+            and untouched > role.minimum
             and body["cardinality"] == len(workers) > role.minimum
             and all(record is not None and not record.is_down and not record.is_silent for record in records)
-            and all(self.is_able(worker) for worker in workers)
+            and all(self._is_judged(worker) for worker in workers)
             and world.clock.now() > self.autoscaler_off_until
             and not any(fits(job, role) for job in counted)
             and not any(job.wanted_node in key[1] for job in world.slurm.jobs.values() if job.state == PENDING)
@@ -370,13 +449,11 @@ class Monitor:
             self._idle_key[role.name] = key
             return
         reading = max(60, settings.interval_seconds) + settings.acting_delay_seconds
-        limit = (
-            settings.idle_seconds
-            + 2 * TICK_SECONDS
-            + 2 * (reading + settings.interval_seconds)
-            + settings.down_cooldown_seconds
-            + SPARE_SECONDS
-        )
+        if is_direct:
+            acted = 3 * TICK_SECONDS
+        else:
+            acted = 2 * (reading + settings.interval_seconds) + settings.down_cooldown_seconds
+        limit = settings.idle_seconds + 2 * TICK_SECONDS + acted + SPARE_SECONDS
         before = self._idle.get(role.name, 0.0)
         self._idle[role.name] = before + passed
         if before <= limit < before + passed:
@@ -418,4 +495,8 @@ def fits(job: JobRecord, role: RoleSettings) -> bool:
 
 
 def _is_idle(record: NodeRecord) -> bool:
-    return not record.jobs and (not record.is_drained or is_ours(record.reason))
+    return not record.jobs and _is_free_of_others(record)
+
+
+def _is_free_of_others(record: NodeRecord) -> bool:
+    return (not record.is_drained and not record.reason) or is_ours(record.reason)

@@ -44,7 +44,9 @@ def picture_of(schedule: Schedule) -> str:
 
 def draw(schedule: Schedule, samples: Sequence[Sample], violations: Iterable[Violation]) -> str:
     """The SVG's text."""
-    names = sorted({name for sample in samples for name, _ in sample.workers}, key=lambda name: int(name.rsplit("-")[-1]))
+    names = sorted(
+        {name for sample in samples for name, _ in sample.workers}, key=lambda name: int(name.rsplit("-")[-1])
+    )
     settings = schedule.settings
     scale = (WIDTH - LEFT - RIGHT) / settings.duration_seconds
     rows_top = 60 + QUEUE_HEIGHT + 30

@@ -59,9 +59,7 @@ class SlurmModel:
         if with_placeholders not in self._shown_nodes:
             shows_suspended = self.version != "22.05"
             self._shown_nodes[with_placeholders] = tuple(
-                node.show(shows_suspended)
-                for node in self.nodes.values()
-                if with_placeholders or not node.is_future
+                node.show(shows_suspended) for node in self.nodes.values() if with_placeholders or not node.is_future
             )
         return self._shown_nodes[with_placeholders]
 

@@ -72,6 +72,7 @@ class World:
         self.planned_boots: list[tuple[str, float]] = []
         self.faults: list[tuple[str, float, int | None]] = []
         self.fault_log: list[tuple[float, float, int | None]] = []
+        self.unlisted: set[int] = set()
         self.reading_times: list[float] = []
         self.settled = False
         self.cloud = Cloud(
@@ -253,6 +254,9 @@ def real_ticks(world: World) -> Iterator[None]:
     def gate(given: dict) -> GateDoor:
         return GateDoor(given["endpoint"])
 
+    def healthy(*_: object, **__: object) -> dict:
+        return {}
+
     with (
         patch.object(pool_report, "SlurmClient", slurm),
         patch.object(pool_report, "client_of", gate),
@@ -261,5 +265,6 @@ def real_ticks(world: World) -> Iterator[None]:
         patch.object(pool_leave, "SlurmClient", slurm),
         patch.object(pool_leave, "client_of", gate),
         patch.object(pool_onegate_read, "ThreadPoolExecutor", InlineExecutor),
+        patch.object(pool_report, "probe_health", healthy, create=True),
     ):
         yield
