@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import (
     BEGIN_RETURN,
     DRAIN,
     RETURN,

@@ -18,11 +18,13 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import R
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_wanted import wanted_workers
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    WorkerPolicy,
-    WorkerReading,
     decide_worker,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import WorkerMemory
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import (
+    WorkerPolicy,
+    WorkerReading,
+)
 from tests.unit.plugins.pool_world import NOW, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 CPUS, MEMORY_MIB, GPUS = 4, 4000, 2
