@@ -2,7 +2,7 @@
 """Hours of an elastic pool in a second: the product's own ticks between a simulated OneFlow and a simulated Slurm.
 
 What is real: ``pool_report.run``, ``pool_reconcile.run`` and ``pool_leave.run`` with their files of memory; what
-OneFlow does is ``tests.opennebula`` in virtual time. What is modelled: slurmctld, after the recordings, and the machines.
+OneFlow does is ``tests.opennebula`` in virtual time. Slurm is modelled after the recordings.
 
 =====================  ================================================================================================
 schedules              schedule (settings, events), generator (from a seed), happenings (what each event does)

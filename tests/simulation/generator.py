@@ -12,6 +12,7 @@ from tests.simulation.schedule import (
     AFTER_RETURN,
     AT_TIME,
     BEFORE_CHANGE,
+    DIRECT,
     POLICIES,
     Event,
     RoleSettings,
@@ -32,7 +33,7 @@ def schedule_from_seed(seed: int, mode: str | None = None) -> Schedule:
 
 
 #: The modes that a seed may give.
-MODES = (POLICIES,)
+MODES = (POLICIES, POLICIES, DIRECT)
 
 
 def _settings(random: Random, mode: str) -> Settings:

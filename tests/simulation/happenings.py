@@ -338,6 +338,7 @@ class Happenings:
             return
         slurm.drain(host.name, FOREIGN_REASON, "alice")
         self.world.monitor.counts["foreign drains"] += 1
+        self.world.monitor.touched_at = self.world.clock.now()
 
         def over() -> None:
             node = slurm.nodes.get(host.name)

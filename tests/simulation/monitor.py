@@ -101,6 +101,8 @@ class Monitor:
         self._waiting_since: dict[int, float] = {}
         self._frozen_seconds = 0.0
         self.list_wrong_until = 0.0
+        #: When somebody or something else has last changed what a node can do.
+        self.touched_at = 0.0
         self._last_job: dict[str, float] = {}
         self._seen: dict[int, float] = {}
         self.last_shrink_reading: dict[str, float] = {}
@@ -212,9 +214,9 @@ class Monitor:
             for node in (world.slurm.nodes.get(name) for name in names)
             if node is not None
             and node is not record
-            and not (node.is_down or node.is_silent or (node.is_drained and is_ours(node.reason)))
+            and not (node.is_down or node.is_silent or node.is_drained)
         ]
-        if len(left) < role.minimum:
+        if len(left) < role.minimum and now - self.touched_at > KNOWN_SECONDS:
             self.violate(BELOW_MINIMUM, f"{record.name}: {len(left)} of {role.minimum} are left")
         if any(now - self._waiting_since.get(job.job_id, now) > KNOWN_SECONDS and self._serves(record, job)
                for job in self._counted_jobs()):  # fmt: skip

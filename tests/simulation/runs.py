@@ -25,7 +25,7 @@ SOURCES = ("plugins/module_utils", "tests/opennebula", "tests/simulation")
 
 @dataclass
 class Outcome:
-    """What was seen in some schedules. ``failures``: sentences with their seeds; ``limits``: kills that the contract allows."""
+    """What was seen. ``failures``: sentences with their seeds; ``limits``: kills that the contract allows."""
 
     schedules: int = 0
     counts: Counter[str] = field(default_factory=Counter)
