@@ -34,7 +34,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_readin
     PortalReading,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import RoleNeed
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import RETURN
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import RETURN
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import NodeChange
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import NodeChange
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,8 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_readin
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import RoleView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_stale import says_oldest_idle
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_clock import LONGEST_COUNTED_STEP_SECONDS
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
-
-# A gap between ticks does not count as drained time.
-LONGEST_COUNTED_STEP_SECONDS = 90
 
 
 def nodes_up_to_date(policy: PortalPolicy, reading: PortalReading, memory: DirectMemory) -> dict[str, DirectNode]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_change import DirectChange
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DIRECT_IDLE_REASON
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import DRAIN
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import DRAIN
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
 

@@ -13,10 +13,11 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_memory
     DirectMemory,
     DirectRole,
 )
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import RETURN
-
-SHORTEST_PAUSE_SECONDS = 60
-LONGEST_PAUSE_SECONDS = 24 * 3600
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
+    LONGEST_PAUSE_SECONDS,
+    SHORTEST_PAUSE_SECONDS,
+)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import RETURN
 
 
 def after_change(

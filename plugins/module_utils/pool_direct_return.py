@@ -16,7 +16,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import 
     DIRECT_RETURNING_REASON,
     DRAIN_REASONS,
 )
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import BEGIN_RETURN, RETURN
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import BEGIN_RETURN, RETURN
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
 _UNRETURNABLE_FLAGS = frozenset(["FAIL", "INVALID_REG", "NOT_RESPONDING"])

@@ -25,11 +25,12 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_readin
     PortalReading,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import RoleView
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import RETURN_GRACE_SECONDS
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
 # OneFlow acts on figures up to this long after they were withdrawn, by removing the oldest worker: until then the
 # portal must not make another one the oldest, nor give this one jobs.
-QUIET_SECONDS = 150
+QUIET_SECONDS = RETURN_GRACE_SECONDS
 # A VM that still runs so long after it was to be terminated stays.
 TERMINATE_SECONDS = 300
 # A refusal of OneGate is taken for its last word so long.

@@ -18,15 +18,14 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen_memory
     Unanswered,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
-    POLICIES,
     PortalPolicy,
     PortalReading,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import RoleNeed
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import POLICIES
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_stale import says_oldest_idle
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_return import LONGEST_SCALING_SECONDS
 
-# The time of a boot (pool_boot_deadline_seconds).
-LONGEST_SCALING_SECONDS = 900
 UNANSWERED_SECONDS = 600
 
 # By it the portal knows its own sentence again: one about a failed boot begins with the role.

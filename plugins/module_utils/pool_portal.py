@@ -35,7 +35,6 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_placeholders 
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory import PortalMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
-    DIRECT,
     PortalPolicy,
     PortalReading,
 )
@@ -48,6 +47,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_removal impor
     verdict,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import RoleNeed, role_needs
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import DIRECT
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_stale import stale_vm_ids
 
 # While the service comes or goes, a missing VM means nothing.

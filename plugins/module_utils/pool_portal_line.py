@@ -12,7 +12,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_change
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_grow import Growth
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DRAIN_REASONS
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import RoleNeed
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import BEGIN_RETURN, DRAIN, RETURN
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import BEGIN_RETURN, DRAIN, RETURN
 
 _VERBS = {DRAIN: "drained", BEGIN_RETURN: "begins to return", RETURN: "returned"}
 
@@ -62,6 +62,6 @@ def growth_clause(growth: Growth) -> str:
     return f"{growth.role_name} grows from {growth.cardinality_before} to {growth.cardinality}"
 
 
-def one_line(clauses: Iterable[str]) -> str:
+def in_one_line(clauses: Iterable[str]) -> str:
     """Clauses in one line, whatever they hold."""
     return "; ".join(" ".join(clause.split()) for clause in clauses if clause)

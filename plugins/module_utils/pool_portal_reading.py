@@ -10,10 +10,8 @@ from typing import Collection, Mapping
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Service, Vm
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import POLICIES
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
-
-POLICIES = "policies"
-DIRECT = "direct"
 
 
 @dataclass(frozen=True)

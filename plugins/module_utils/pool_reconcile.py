@@ -30,7 +30,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_line i
     change_clause,
     figures_of,
     growth_clause,
-    one_line,
+    in_one_line,
     role_clause,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory import (
@@ -38,8 +38,6 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory
     portal_memory_from_json,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
-    DIRECT,
-    POLICIES,
     PortalPolicy,
     PortalReading,
 )
@@ -51,6 +49,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reconcile_res
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reconcile_scale import ScaleWork
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reconcile_work import ReconcileWork
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import POLICIES, SCALING_MODES
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import parse_shapes
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_client import SlurmClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_read import read_slurm
@@ -64,7 +63,7 @@ ARGUMENTS = {
     "timeout_seconds": {"type": "float", "default": 25.0},
     "node_prefix": {"type": "str", "required": True},
     "shapes": {"type": "str", "default": ""},
-    "scaling": {"type": "str", "choices": [POLICIES, DIRECT], "default": POLICIES},
+    "scaling": {"type": "str", "default": POLICIES, "choices": list(SCALING_MODES)},
     "min_vms": {"type": "int", "default": 1},
     "max_vms": {"type": "int", "default": 0},
     "idle_seconds": {"type": "int", "default": 600},
@@ -97,7 +96,7 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
         said = work.said
     roles = {name: figures_of(need) for name, need in decision.needs.items()}
     seen = [reading.service.state_name, *(role_clause(name, figures) for name, figures in roles.items())]
-    why = one_line([*seen, *_done(reading, decision, deeds), *said])
+    why = in_one_line([*seen, *_done(reading, decision, deeds), *said])
     return result_of(policy, reading, decision, deeds, roles, why)
 
 
