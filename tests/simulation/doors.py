@@ -205,7 +205,8 @@ class GateDoor:
             self._require_member("PUT", path, vm_id)
         vm = self._world.cloud.vms.get(vm_id)
         written = [(name, str(value)) for name, value in attributes.items()]
-        self._world.cloud.vms.replace_attributes(vm, user_template.merge(vm.user_template, written))
+        text = "\n".join(f"{name}={value}" for name, value in written)
+        self._world.cloud.vms._store(vm, user_template.merge(vm.user_template, written), text)
         self._world.monitor.publishes(self._host, vm_id, attributes)
         if str(attributes.get("OLDEST_IDLE", "0")) == "1":
             self._world.moment(AFTER_IDLE, self._host)
@@ -243,13 +244,23 @@ class GateDoor:
 
 
 def shown_vm(vm: VirtualMachine) -> Vm:
-    """A VM as the client has parsed it."""
+    """A VM as the client has parsed it; as long as nothing has changed it is the same one."""
+    key = (vm.state, vm.lcm_state, vm.user_template)
+    kept = vm.__dict__.get("shown_to_guests")
+    if kept is not None and kept[0][:2] == key[:2] and kept[0][2] is vm.user_template:
+        return kept[1]
+    shown = _shown_vm(vm)
+    vm.__dict__["shown_to_guests"] = (key, shown)
+    return shown
+
+
+def _shown_vm(vm: VirtualMachine) -> Vm:
     return Vm(
         id=vm.id,
         name=vm.name,
         state=int(vm.state),
         lcm_state=int(vm.lcm_state) if vm.state == VmState.ACTIVE else 0,
-        user_template=user_template.shown(vm.user_template),
+        user_template={name: values[0] if len(values) == 1 else values for name, values in vm.user_template.items()},
         addresses=tuple(nic["IP"] for nic in vm.template.get("NIC", ())),
     )
 

@@ -212,9 +212,7 @@ class Monitor:
         left = [
             node
             for node in (world.slurm.nodes.get(name) for name in names)
-            if node is not None
-            and node is not record
-            and not (node.is_down or node.is_silent or node.is_drained)
+            if node is not None and node is not record and not (node.is_down or node.is_silent or node.is_drained)
         ]
         if len(left) < role.minimum and now - self.touched_at > KNOWN_SECONDS:
             self.violate(BELOW_MINIMUM, f"{record.name}: {len(left)} of {role.minimum} are left")
