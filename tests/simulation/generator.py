@@ -68,7 +68,7 @@ class _Events:
         random = self._random
         for _ in range(random.randint(3, 6)):
             self._burst(random.uniform(0, DURATION_SECONDS - 1200))
-        for _ in range(random.randint(4, 9)):
+        for _ in range(random.randint(6, 11)):
             self._job_at_a_moment()
         for _ in range(random.randint(4, 9)):
             self._trouble()
@@ -83,14 +83,17 @@ class _Events:
         for _ in range(self._random.randint(1, 5)):
             self._job(at + self._random.expovariate(1 / 20))
 
-    def _job(self, at: float, after: str = AT_TIME, delay: float = 0.0) -> None:
-        """A job, and sometimes what a user does with it later."""
+    def _job(self, at: float, after: str = AT_TIME, delay: float = 0.0, is_plain: bool = False) -> None:
+        """A job, and sometimes what a user does with it later. ``is_plain``: one that takes a worker of any role."""
         random = self._random
         key = self._keys
         self._keys += 1
         two_roles = len(self._settings.roles) == 2
         request: dict = {"key": key, "seconds": round(random.choice((60, 200, 500, 900)) * random.uniform(0.5, 1.5), 1)}
         kind = random.random()
+        if is_plain:
+            self._add(at, "submit", after, delay, **request, exclusive=True)
+            return
         if kind < 0.45:
             request["cpus"] = random.choice((1, 2))
         elif kind < 0.6:
@@ -135,7 +138,7 @@ class _Events:
             (AFTER_DRAIN, AFTER_DRAIN, AFTER_IDLE, AFTER_IDLE, AFTER_READING, AFTER_RETURN, BEFORE_CHANGE)
         )
         delay = random.choice((0.0, random.uniform(0, 3), random.uniform(0, 60), random.uniform(0, 120)))
-        self._job(random.uniform(0, DURATION_SECONDS - 1500), after, delay)
+        self._job(random.uniform(0, DURATION_SECONDS - 1500), after, delay, is_plain=random.random() < 0.6)
 
     def _trouble(self) -> None:
         random = self._random

@@ -197,9 +197,7 @@ class Monitor:
             self.counts["drains"] += 1
             self._judge_drain(host, record)
         elif reason.endswith(":returning"):
-            waiting = self._counted_jobs()
-            by_job = any(self._serves(record, job) for job in waiting)
-            self.counts["returns by a job" if by_job else "returns by time"] += 1
+            self._count_return(record)
 
     def _judge_drain(self, host: Host, record: NodeRecord) -> None:
         world = self.world
@@ -226,7 +224,13 @@ class Monitor:
     def pool_undrains(self, host: Host, record: NodeRecord) -> None:
         if record.is_drained and not is_ours(record.reason):
             self.violate(FOREIGN, f"{record.name} had '{record.reason}', {host.name} returned it")
+        if not record.reason.endswith(":returning"):
+            self._count_return(record)
         self.counts["returns"] += 1
+
+    def _count_return(self, record: NodeRecord) -> None:
+        by_job = any(self._serves(record, job) for job in self._counted_jobs())
+        self.counts["returns by a job" if by_job else "returns otherwise"] += 1
 
     def pool_sets_down(self, host: Host, record: NodeRecord) -> None:
         self.counts["set down"] += 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import hashlib
 import json
 import logging
@@ -66,6 +68,7 @@ Switch = Callable[[], AbstractContextManager[Any]]
 def run_seeds(seeds: Iterable[int], switch: Switch = nullcontext) -> Outcome:
     """Run these schedules here, one after the other."""
     logging.disable(logging.CRITICAL)
+    gc.set_threshold(100_000, 20, 20)
     outcome = Outcome()
     with switch():
         for seed in seeds:
@@ -83,6 +86,7 @@ def run_ranges(
     first: int, schedules: int, progress: Path | None, say: Callable[[str], None], processes: int | None = None
 ) -> Outcome:
     """Run the schedules of seeds ``first`` and up; ranges that the file remembers are not run again."""
+    digest()
     ranges = [(begin, min(begin + RANGE, first + schedules)) for begin in range(first, first + schedules, RANGE)]
     done = dict(_remembered(progress))
     total = Outcome()
@@ -103,8 +107,9 @@ def run_ranges(
     return total
 
 
+@functools.cache
 def digest() -> str:
-    """Of all code that decides how a run ends."""
+    """Of all code that decides how a run ends, as it was when it was first asked for."""
     result = hashlib.sha256()
     for directory in SOURCES:
         for path in sorted((ROOT / directory).rglob("*.py")):
