@@ -347,7 +347,7 @@ class Happenings:
             if node.reason != FOREIGN_REASON and not is_ours(node.reason) and not node.is_down:
                 self.world.monitor.foreign_drain_lost(node)
             elif node.reason == FOREIGN_REASON:
-                slurm.undrain(host.name)
+                self.undrain_node(host.name)
 
         self.world.clock.call_later(seconds, over)
 
@@ -356,7 +356,12 @@ class Happenings:
         host = self._worker(worker, role)
         slurm = self.world.slurm
         if host is not None and host.name in slurm.nodes and slurm.is_up:
-            slurm.undrain(host.name)
+            self.undrain_node(host.name)
+
+    def undrain_node(self, name: str) -> None:
+        """Its idle time counts from here, as for slurmctld."""
+        self.world.slurm.undrain(name)
+        self.world.monitor.touched_at = self.world.monitor.undrained_at = self.world.clock.now()
 
     def scale(self, cardinality: int, role: int = 0) -> None:
         """Somebody scales a role up by hand."""

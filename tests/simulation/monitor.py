@@ -103,6 +103,8 @@ class Monitor:
         self.list_wrong_until = 0.0
         #: When somebody or something else has last changed what a node can do.
         self.touched_at = 0.0
+        #: When a node has last been undrained, by whom ever: its idle time counts from there.
+        self.undrained_at = 0.0
         self._last_job: dict[str, float] = {}
         self._seen: dict[int, float] = {}
         self.last_shrink_reading: dict[str, float] = {}
@@ -227,6 +229,7 @@ class Monitor:
         if not record.reason.endswith(":returning"):
             self._count_return(record)
         self.counts["returns"] += 1
+        self.undrained_at = self.world.clock.now()
 
     def _count_return(self, record: NodeRecord) -> None:
         by_job = any(self._serves(record, job) for job in self._counted_jobs())
@@ -447,7 +450,7 @@ class Monitor:
             and not any(fits(job, role) for job in counted)
             and not any(job.wanted_node in key[1] for job in world.slurm.jobs.values() if job.state == PENDING)
         )
-        key = (*key, tuple(record.name for record in idle))
+        key = (*key, tuple(record.name for record in idle), self.undrained_at)
         if not may_shrink or key != self._idle_key.get(role.name):
             self._idle[role.name] = 0.0
             self._idle_key[role.name] = key

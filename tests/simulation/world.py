@@ -17,6 +17,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils import (
     pool_reconcile,
     pool_report,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health import ProbeOutcome
 from tests.opennebula.cloud import Cloud
 from tests.opennebula.hypervisor import Guest
 from tests.opennebula.settings import Settings as CloudSettings
@@ -254,8 +255,8 @@ def real_ticks(world: World) -> Iterator[None]:
     def gate(given: dict) -> GateDoor:
         return GateDoor(given["endpoint"])
 
-    def healthy(*_: object, **__: object) -> dict:
-        return {}
+    def healthy(*_: object) -> list[ProbeOutcome]:
+        return [ProbeOutcome("home")]
 
     with (
         patch.object(pool_report, "SlurmClient", slurm),
@@ -265,6 +266,6 @@ def real_ticks(world: World) -> Iterator[None]:
         patch.object(pool_leave, "SlurmClient", slurm),
         patch.object(pool_leave, "client_of", gate),
         patch.object(pool_onegate_read, "ThreadPoolExecutor", InlineExecutor),
-        patch.object(pool_report, "probe_health", healthy, create=True),
+        patch.object(pool_report, "probe_health", healthy),
     ):
         yield
