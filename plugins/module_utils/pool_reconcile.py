@@ -89,7 +89,7 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
     decision = decide_portal(policy, reading, memory)
     deeds, said = intended(decision), []
     if not check_mode:
-        work = ReconcileWork(slurm, client, policy, reading)
+        work = ReconcileWork(slurm, client, policy, reading, deadline)
         deeds = _carry_out(work, decision, lambda kept: write_memory_file(params["memory_path"], kept.to_json()))
         if work.failures:
             raise PoolError(" ".join(work.failures))

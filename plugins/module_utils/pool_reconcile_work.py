@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from ansible_collections.onehpc.ondemand.plugins.module_utils.deadline import Deadline
 from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate import OneGateClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_change import make_change
@@ -31,6 +32,9 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_removal impor
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_client import SlurmClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors import NodeBusyError
 
+CALL_SECONDS = 4.0
+SHORTEST_CALL_SECONDS = 0.5
+
 
 class ReconcileWork:
     """failures: sentences about what should have worked. postponed: nodes that turned out to be in use.
@@ -39,11 +43,20 @@ class ReconcileWork:
     direct: what is to be remembered of mode direct, outcomes included.
     """
 
-    def __init__(self, slurm: SlurmClient, client: OneGateClient, policy: PortalPolicy, reading: PortalReading):
+    def __init__(
+        self,
+        slurm: SlurmClient,
+        client: OneGateClient,
+        policy: PortalPolicy,
+        reading: PortalReading,
+        deadline: Deadline,
+    ):
+        """deadline: for all parts together."""
         self.slurm = slurm
         self.client = client
         self.policy = policy
         self.reading = reading
+        self._deadline = deadline
         self.failures: list[str] = []
         self.postponed: list[SkippedNode] = []
         self.said: list[str] = []
@@ -63,6 +76,7 @@ class ReconcileWork:
 
     def attempt(self, action: Callable[[], None]) -> None:
         """Do one part."""
+        self.client.timeout_seconds = max(SHORTEST_CALL_SECONDS, min(CALL_SECONDS, self._deadline.remaining_seconds))
         try:
             action()
         except OnehpcError as error:

@@ -24,16 +24,22 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_jobs import SlurmJob
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
+# In this time slurmctld has looked at every job and every free node several times (backfill does every 30 s).
+PASSED_OVER_SECONDS = 180
 
-def wanted_workers(view: RoleView, shapes: Sequence[WorkerShape]) -> int:
+
+def wanted_workers(view: RoleView, shapes: Sequence[WorkerShape], now: int | None = None) -> int:
     """Workers of the role still needed to start every job that pool_pending counts; 0 when nothing waits.
 
     shapes: what a worker of the role offers; a new worker is taken to be the smallest of them that fits the job.
+    now: Unix seconds of the reading.
     Nodes that would take a job at once are filled first, and workers that still boot are subtracted. The free rest of
-    a node that has a job is not used: slurmctld has looked at it and the job waits all the same. So the number may be
-    a little too large, never so small that a job waits for ever. Nodes that are drained do not count as free.
+    a node that has a job is not used: slurmctld has looked at it and the job waits all the same. Neither is, when now
+    is given, a free node for a job on one node when both have been there for long: it does not take the job, whatever
+    the cause (the job may exclude it). So the number may be a little too large, never so small that a job waits for
+    ever. Nodes that are drained do not count as free.
     """
-    packing = _Packing(view.free_nodes, shapes)
+    packing = _Packing(view.free_nodes, shapes, now)
     for job, startable in counted_jobs(view.slurm.jobs, shapes, bool(view.slurm.machines)):
         packing.place(job, startable)
     return max(0, packing.new_workers - view.booting_workers)
@@ -41,7 +47,10 @@ def wanted_workers(view: RoleView, shapes: Sequence[WorkerShape]) -> int:
 
 @dataclass(frozen=True)
 class _Need:
-    """A job's share of each of ``node_count`` workers. needs_all_memory: none of it may be in use before."""
+    """A job's share of each of ``node_count`` workers. needs_all_memory: none of it may be in use before.
+
+    was_passed_over: it waits for so long that a node which has been free for long is none for it.
+    """
 
     job: SlurmJob
     request: tuple
@@ -50,16 +59,18 @@ class _Need:
     memory_mib: int
     gpus: int
     needs_all_memory: bool
+    was_passed_over: bool
 
 
 @dataclass
 class _Room:
-    """What is left on one worker of this shape."""
+    """What is left on one worker of this shape. is_long_free: the worker exists and could have taken jobs for long."""
 
     shape: WorkerShape
     cpus: int
     memory_mib: int
     gpus: int
+    is_long_free: bool = False
     is_empty: bool = True
 
     def take(self, need: _Need) -> None:
@@ -73,8 +84,9 @@ class _Room:
 class _Packing:
     """new_workers: how many had to be added to the free nodes so far."""
 
-    def __init__(self, free_nodes: Iterable[SlurmNode], shapes: Iterable[WorkerShape]):
-        self._rooms = [_room(shape_of_node(node)) for node in free_nodes]
+    def __init__(self, free_nodes: Iterable[SlurmNode], shapes: Iterable[WorkerShape], now: int | None):
+        self._now = now
+        self._rooms = [_room(shape_of_node(node), self._is_long(node.last_busy_time)) for node in free_nodes]
         self._shapes = sorted(shapes, key=lambda shape: (shape.cpus, shape.gpus, shape.memory_mib))
         self._fitting: dict[tuple, bool] = {}
         # Rooms only fill up, so where a request found no room once it need not look again.
@@ -84,7 +96,8 @@ class _Packing:
 
     def place(self, job: SlurmJob, count: int) -> None:
         """Give `count` equal jobs their share of ``job.node_count`` workers each."""
-        need = _need(job)
+        was_passed_over = job.node_count == 1 and self._is_long(job.submit_time)
+        need = _need(job, was_passed_over)
         for _task in range(count):
             found = self._rooms_for(need)
             found += [self._new_room(job) for _missing in range(job.node_count - len(found))]
@@ -104,6 +117,7 @@ class _Packing:
             and room.memory_mib >= memory_mib
             and room.gpus >= gpus
             and (room.is_empty or not need.needs_all_memory)
+            and not (room.is_long_free and need.was_passed_over)
             and self._fits(need, room.shape)
         )
         found = list(islice(indexes, need.node_count))
@@ -116,6 +130,9 @@ class _Packing:
             self._fitting[key] = fits(need.job, shape)
         return self._fitting[key]
 
+    def _is_long(self, since: int | None) -> bool:
+        return self._now is not None and since is not None and self._now - since > PASSED_OVER_SECONDS
+
     def _new_room(self, job: SlurmJob) -> _Room:
         room = _room(next(shape for shape in self._shapes if fits(job, shape)))
         self._rooms.append(room)
@@ -123,17 +140,18 @@ class _Packing:
         return room
 
 
-def _need(job: SlurmJob) -> _Need:
+def _need(job: SlurmJob, was_passed_over: bool) -> _Need:
     return _Need(
         job=job,
-        request=request_of(job),
+        request=(request_of(job), was_passed_over),
         node_count=job.node_count,
         cpus=node_share(job.cpus, job),
         memory_mib=node_share(job.memory_mib or 0, job),
         gpus=node_share(job.gpus, job),
         needs_all_memory=job.exclusive or job.memory_mib is None,
+        was_passed_over=was_passed_over,
     )
 
 
-def _room(shape: WorkerShape) -> _Room:
-    return _Room(shape, shape.cpus, shape.memory_mib, shape.gpus)
+def _room(shape: WorkerShape, is_long_free: bool = False) -> _Room:
+    return _Room(shape, shape.cpus, shape.memory_mib, shape.gpus, is_long_free)

@@ -155,7 +155,7 @@ def _figures(
     return WorkerFigures(
         slurm_pending=0 if policy.scaling == DIRECT else pending.jobs,
         oldest_idle=int(oldest_idle),
-        slurm_wanted=wanted_workers(view, memory.shapes),
+        slurm_wanted=wanted_workers(view, memory.shapes, reading.now),
         healthy=int(reading.health.is_healthy),
         active_sessions=len(sessions),
         idle_seconds=0 if memory.idle_since is None else reading.now - memory.idle_since,

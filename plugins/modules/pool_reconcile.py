@@ -62,7 +62,9 @@ options:
     choices: [policies, direct]
     default: policies
   min_vms:
-    description: Workers of each role that stay in service, at least 1.
+    description:
+      - Workers of each role that stay in service, at least 1.
+      - Give what the service template says, since OneFlow replaces a worker that it misses.
     type: int
     default: 1
   max_vms:

@@ -137,6 +137,21 @@ def test_a_new_worker_is_the_smallest_that_fits():
     assert wanted(jobs_of({"cpus": 4}, {"cpus": 4}), [worker(3, cpus=16)], shapes=[LARGE, SHAPE]) == 0
 
 
+@pytest.mark.parametrize(
+    ("waiting_seconds", "free_seconds", "node_count", "count"),
+    [(180, 999, 1, 0), (181, 180, 1, 0), (181, 181, 1, 1), (181, 181, 2, 1), (181, None, 1, 0), (None, 999, 1, 0)],
+)
+def test_a_free_node_that_has_not_taken_the_job_for_long_does_not_count(
+    waiting_seconds, free_seconds, node_count, count
+):
+    """Perhaps the job excludes it, which squeue does not tell: it must not keep the pool from growing."""
+    submitted = None if waiting_seconds is None else NOW - waiting_seconds
+    job = replace(make_job(count=node_count), submit_time=submitted)
+    node = worker(3, last_busy=None if free_seconds is None else NOW - free_seconds)
+    assert wanted_workers(view([job], [node]), [SHAPE], NOW) == count
+    assert wanted_workers(view([job], [node]), [SHAPE]) == node_count - 1
+
+
 REQUESTS = st.fixed_dictionaries(
     {
         "cpus": st.integers(1, 2 * CPUS + 1),
@@ -206,6 +221,11 @@ def test_bounds(situation, request_):
     assert count <= sum(job.node_count for job, _share in starting)
     usable = len(situation.free_nodes) + situation.role.cardinality - len(situation.slurm.nodes)
     assert count > 0 or not starting or usable > 0
+    # Jobs that have waited for long want workers even if nodes are free.
+    later = wanted_workers(situation, [SHAPE], NOW + 1000)
+    booting = situation.role.cardinality - len(situation.slurm.nodes)
+    assert later <= sum(job.node_count for job, _share in starting)
+    assert later > 0 or booting > 0 or all(job.node_count > 1 for job, _share in starting)
     # A job more never makes it smaller, a free node or one that boots more never larger.
     more = replace(situation.slurm, jobs=(*situation.slurm.jobs, make_job(99, **request_)))
     assert wanted_workers(replace(situation, slurm=more), [SHAPE]) >= count
@@ -242,9 +262,8 @@ def decision_seconds(worker_count, job_count):
     for _attempt in range(2):
         reading = large_reading(worker_count, job_count)
         started = time.process_time()
-        decide_worker(policy, reading, WorkerMemory(name_of(3)))
-        role = RoleView(reading.service, reading.service.role("worker"), reading.slurm, PREFIX, 1)
-        assert wanted_workers(role, role.shapes()) > 0
+        decision = decide_worker(policy, reading, WorkerMemory(name_of(3)))
+        assert decision.figures.slurm_wanted > 0
         best = min(best, time.process_time() - started)
     return best
 

@@ -78,7 +78,7 @@ def test_the_calls_of_a_quiet_tick(pool):
     assert pool.onegate.calls() == ["GET /vm", "GET /service", "PUT /vm"]
     form = pool.onegate.requests[-1].form
     assert re.fullmatch(
-        "SLURM_PENDING=1\nOLDEST_IDLE=0\nSLURM_WANTED=0\nHEALTHY=1\nACTIVE_SESSIONS=0\nIDLE_SECONDS=[0-9]+\n"
+        "SLURM_PENDING=1\nOLDEST_IDLE=0\nSLURM_WANTED=1\nHEALTHY=1\nACTIVE_SESSIONS=0\nIDLE_SECONDS=[0-9]+\n"
         'SLURM_IDLE_NODES=3\nSLURM_ALLOC_NODES=0\nSESSION_USERS=""\nSLURM_NODENAME=w2\nREPORT_TIME=[0-9]+',
         form["data"],
     )
