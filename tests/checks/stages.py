@@ -53,6 +53,12 @@ def more_scenarios() -> list[Stage]:
     return [_scenarios("boot", ["boot"])]
 
 
+def simulation() -> list[Stage]:
+    """Thousands of simulated hours of the pool."""
+    arguments = ("-q", "--capture=no", "tests/simulation/test_simulate.py")
+    return [Stage("simulate", (Pytest("simulate", arguments, timeout_seconds=3600),))]
+
+
 def other_releases() -> list[Stage]:
     """The service on hosts of another release than Debian 12: as long as all that `make test` does with hosts."""
     return [Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),))]
@@ -97,7 +103,7 @@ def run(chosen: list[Stage], floors: dict[str, int]) -> int:
 def main(arguments: list[str]) -> int:
     """Command line."""
     daily, more = ([stage.name for stage in listed] for listed in (everyday(), more_scenarios()))
-    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *other_releases()]}
+    known = {stage.name: stage for stage in [*everyday(), *more_scenarios(), *simulation(), *other_releases()]}
     parser = argparse.ArgumentParser(prog="python -m tests.checks.stages", description=__doc__.splitlines()[0])
     parser.add_argument("stage", nargs="*", help=f"of {', '.join(known)}; without: {', '.join(daily)}")
     parser.add_argument("--full", action="store_true", help="all stages")

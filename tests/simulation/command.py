@@ -8,14 +8,17 @@ import time
 from pathlib import Path
 
 from tests.checks.environment import ROOT
+from tests.simulation.comparison import compare
 from tests.simulation.floors import missing_of
 from tests.simulation.generator import schedule_from_seed
+from tests.simulation.guard_runs import check_guards
 from tests.simulation.picture import picture_of
 from tests.simulation.runs import Outcome, run_ranges
 from tests.simulation.shrinking import fails_like, shrink, story_of
 from tests.simulation.world import World
 
 OUTPUT = ROOT / "tests" / "output" / "simulation"
+PROGRESS = OUTPUT / "progress.jsonl"
 SHOWN_FAILURES = 12
 
 
@@ -41,12 +44,8 @@ def main(arguments: list[str]) -> int:
     if options.command == "run":
         return _run(options)
     if options.command == "guards":
-        from tests.simulation.guard_runs import check_guards
-
         return check_guards(options.guard, say)
     if options.command == "compare":
-        from tests.simulation.comparison import compare
-
         return compare(say)
     return _story(options) if options.command == "story" else _picture(options.seed)
 
@@ -56,11 +55,10 @@ def say(text: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    progress = OUTPUT / "progress.jsonl"
     if options.anew:
-        progress.unlink(missing_ok=True)
+        PROGRESS.unlink(missing_ok=True)
     began = time.monotonic()
-    outcome = run_ranges(options.first, options.schedules, progress, say, options.processes)
+    outcome = run_ranges(options.first, options.schedules, PROGRESS, say, options.processes)
     report(outcome)
     short = missing_of(outcome)
     for sentence in short:

@@ -15,7 +15,12 @@ FAILS = Stage("bad", (Tool("fails", (sys.executable, "-c", "raise SystemExit(1)"
 
 
 def test_each_stage_has_a_floor_and_each_floor_a_stage():
-    every = [*stages.everyday(), *stages.more_scenarios(), *stages.other_releases()]
+    every = [
+        *stages.everyday(),
+        *stages.more_scenarios(),
+        *stages.simulation(),
+        *stages.other_releases(),
+    ]
     assert sorted(stages.read_floors(stages.FLOORS)) == sorted(stage.name for stage in every)
 
 
@@ -24,7 +29,7 @@ def test_each_stage_has_a_floor_and_each_floor_a_stage():
     [
         ([], ["good"]),
         (["bad"], ["bad"]),
-        (["--full"], ["good", "bad", "other", "release"]),
+        (["--full"], ["good", "bad", "other", "simulated", "release"]),
         (["--changed"], ["good", "other"]),
         (["--changed", "other"], ["other"]),
     ],
@@ -33,6 +38,7 @@ def test_stages_are_chosen_by_name_or_by_what_has_changed(monkeypatch, arguments
     ran = []
     monkeypatch.setattr(stages, "everyday", lambda: [PASSES])
     monkeypatch.setattr(stages, "more_scenarios", lambda: [FAILS, Stage("other", ())])
+    monkeypatch.setattr(stages, "simulation", lambda: [Stage("simulated", ())])
     monkeypatch.setattr(stages, "other_releases", lambda: [Stage("release", ())])
     monkeypatch.setattr(stages, "changed_scenarios", lambda root, of: [name for name in of if name != "bad"])
     monkeypatch.setattr(stages, "run", lambda chosen, floors: ran.extend(stage.name for stage in chosen))
