@@ -27,7 +27,7 @@ def failures_without(index: int, first: int, count: int) -> list[tuple[int, str]
     found = []
     with guard.off():
         for seed in range(first, first + count):
-            violations = World(schedule_from_seed(seed, guard.mode)).run().violations
+            violations = World(schedule_from_seed(seed, guard.mode), stops=True).run().violations
             if violations:
                 found.append((seed, violations[0].what))
     return found

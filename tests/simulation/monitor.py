@@ -50,6 +50,10 @@ CRASHED = "slurmctld crashed"
 BROKEN = "a tick broke"
 
 
+class Stopped(BaseException):
+    """The run has seen enough. No Exception, since a tick catches all of those."""
+
+
 @dataclass(frozen=True)
 class Violation:
     """``what``: one of the sentences above. ``seconds``: since the beginning of the schedule."""
@@ -116,6 +120,8 @@ class Monitor:
     def violate(self, what: str, detail: str) -> None:
         self.violations.append(Violation(self.world.seconds, what, detail))
         self.world.say(f"*** {what}: {detail}")
+        if self.world.stops:
+            raise Stopped
 
     # --- heard ---
 

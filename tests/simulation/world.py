@@ -26,7 +26,7 @@ from tests.simulation.clock import NestingClock
 from tests.simulation.doors import GateDoor, SlurmDoor
 from tests.simulation.happenings import Happenings
 from tests.simulation.hosts import Host, Portal, Worker
-from tests.simulation.monitor import Monitor
+from tests.simulation.monitor import Monitor, Stopped
 from tests.simulation.schedule import AFTER_READING, AT_TIME, Event, Schedule
 from tests.simulation.service import service_template, vm_template
 from tests.simulation.slurm_model import SlurmModel
@@ -55,13 +55,15 @@ class World:
     """Everything of one run. It is the hypervisor of its cloud, too.
 
     :param tells: keep every line of the story and samples for the picture.
+    :param stops: end with the first violation.
     """
 
-    def __init__(self, schedule: Schedule, tells: bool = False) -> None:
+    def __init__(self, schedule: Schedule, tells: bool = False, stops: bool = False) -> None:
         self.schedule = schedule
         self.settings = schedule.settings
         self.random = Random(schedule.seed)
         self.tells = tells
+        self.stops = stops
         self.story: list[tuple[float, str]] = []
         self.clock = NestingClock()
         self.clock.lock.acquire()
@@ -109,6 +111,8 @@ class World:
                     self._plan(event)
                 self._sample()
                 self.clock.run_until(self.start + self.settings.duration_seconds)
+        except Stopped:
+            pass
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
         return self.monitor
