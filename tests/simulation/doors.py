@@ -17,7 +17,7 @@ from tests.opennebula import user_template
 from tests.opennebula.oneflow_errors import OneFlowError
 from tests.opennebula.states import VmState
 from tests.opennebula.vms import VirtualMachine, VmError
-from tests.simulation.schedule import AFTER_DRAIN, AFTER_IDLE, AFTER_RETURN, BEFORE_CHANGE
+from tests.simulation.schedule import AFTER_DRAIN, AFTER_IDLE, AFTER_RETURN, BEFORE_CHANGE, IN_CHANGE
 from tests.simulation.slurm_model import NodeIsBusy
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class SlurmDoor:
         record = self._changeable(name)
         self._world.monitor.pool_drains(self._host, record, reason)
         was_drained = record.is_drained
+        if not was_drained:
+            self._world.moment(IN_CHANGE, self._world.host_of_node(name))
         self._slurm.drain(name, reason)
         self._world.say(f"{self._host.name} puts '{reason}' on {name}")
         if not was_drained:

@@ -13,6 +13,7 @@ from tests.simulation.schedule import (
     AT_TIME,
     BEFORE_CHANGE,
     DIRECT,
+    IN_CHANGE,
     POLICIES,
     Event,
     RoleSettings,
@@ -72,6 +73,7 @@ class _Events:
             self._job_at_a_moment()
         for _ in range(random.randint(4, 9)):
             self._trouble()
+        self._narrow_moments()
         while len(self._events) < FEWEST_EVENTS:
             self._job(random.uniform(0, DURATION_SECONDS - 900))
         return tuple(sorted(self._events, key=lambda event: event.at))
@@ -139,6 +141,32 @@ class _Events:
         )
         delay = random.choice((0.0, random.uniform(0, 3), random.uniform(0, 60), random.uniform(0, 120)))
         self._job(random.uniform(0, DURATION_SECONDS - 1500), after, delay, is_plain=random.random() < 0.6)
+
+    def _narrow_moments(self) -> None:
+        """What rarely happens by itself, and what the pool's guards are there for."""
+        random = self._random
+        reading = self._settings.interval_seconds + self._settings.acting_delay_seconds
+
+        def at() -> float:
+            return random.uniform(0, DURATION_SECONDS - 1800)
+
+        def job(seconds: float) -> dict:
+            self._keys += 1
+            return {"key": self._keys, "seconds": round(seconds, 1)}
+
+        for _ in range(2):
+            # right after the second reading of OneFlow, which acts on it a little later
+            self._add(
+                at(), "submit_wide", AFTER_READING, reading + random.uniform(0, 4), **job(random.uniform(60, 600))
+            )
+        if random.random() < 0.5:
+            self._add(at(), "squeeze", IN_CHANGE, **job(random.uniform(300, 900)))
+        if random.random() < 0.5:
+            begin = at()
+            self._add(begin, "submit", **job(random.uniform(900, 1800)), exclusive=True)
+            self._add(begin + 30, "submit_wide", **job(random.uniform(60, 300)))
+        if random.random() < 0.15:
+            self._add(at(), "power_cycle", AFTER_DRAIN, random.uniform(0, 20), worker=5, seconds=500, other=True)
 
     def _trouble(self) -> None:
         random = self._random
@@ -216,4 +244,4 @@ class _Events:
 
 
 #: How often each trouble of ``_trouble`` comes, in its order.
-_WEIGHTS = (6, 4, 4, 10, 6, 4, 6, 6, 5, 5, 6, 4, 4, 4, 4, 2, 3, 5, 5, 3, 2, 2, 3, 3, 3, 1)
+_WEIGHTS = (6, 4, 4, 10, 6, 4, 6, 6, 5, 5, 6, 4, 4, 4, 4, 2, 3, 5, 5, 3, 2, 2, 5, 5, 5, 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tests.opennebula.oneflow_errors import OneFlowError
 from tests.opennebula.states import LcmState, ServiceState, VmState
 from tests.opennebula.vms import VmError
+from tests.simulation import slurm_scheduler
 from tests.simulation.doors import is_ours
 from tests.simulation.monitor import RECOVERY_SECONDS
 from tests.simulation.schedule import Event
@@ -89,6 +90,20 @@ class Happenings:
             world.slurm.hold(job, "User")
         world.say(f"job {job.job_id} is submitted")
 
+    def submit_wide(self, key: int, seconds: float, role: int = 0) -> None:
+        """A job that needs every worker that the role has now, drained ones too."""
+        roles = self.world.settings.roles
+        index = role % len(roles)
+        workers = [host for host in self.world.listed_workers(roles[index].name) if host.has_slurmd]
+        if workers:
+            self.submit(key, seconds, nodes=len(workers), exclusive=True, role=index)
+
+    def squeeze(self, key: int, seconds: float) -> None:
+        """A job that starts at once, on the machine of the moment if it can."""
+        self.submit(key, seconds, exclusive=True, on=0)
+        if self.world.slurm.is_up:
+            slurm_scheduler.run(self.world.slurm, backfill=True)
+
     def _each(self, key: int) -> list[JobRecord]:
         job = self.jobs.get(key)
         if job is None or not self.world.slurm.is_up:
@@ -161,8 +176,13 @@ class Happenings:
         else:
             self.world.monitor.hand_ends.append((self.world.clock.now(), host.vm_id, host.role_name))
 
-    def power_cycle(self, worker: int, seconds: float, role: int = 0) -> None:
-        """Somebody powers a worker off and on again; meanwhile the service is in WARNING."""
+    def power_cycle(self, worker: int, seconds: float, role: int = 0, other: bool = False) -> None:
+        """Somebody powers a worker off and on again; meanwhile the service is in WARNING.
+
+        ``other``: not the machine of the moment.
+        """
+        if other:
+            self.at = None
         host = self._worker(worker, role)
         if host is None:
             return
@@ -228,7 +248,8 @@ class Happenings:
     def lose_suspended(self, key: int, by_hand: bool) -> None:
         """A worker goes under a job that somebody has suspended there."""
         world = self.world
-        running = [job for job in self._each(key) if job.state == RUNNING]
+        known = [*self._each(key), *world.slurm.jobs.values()]
+        running = [job for job in known if job.state == RUNNING and job.node_count == 1]
         if not running:
             return
         world.slurm.suspend(running[0])

@@ -16,7 +16,8 @@ AFTER_DRAIN = "drain"  # a worker has been drained by the pool
 AFTER_IDLE = "idle"  # OLDEST_IDLE=1 has been published
 AFTER_READING = "reading"  # the autoscaler has read OLDEST_IDLE above 0.99
 AFTER_RETURN = "return"  # a worker begins to return
-BEFORE_CHANGE = "change"  # a tick has read everything and is about to change a node
+BEFORE_CHANGE = "change"  # a tick has read everything and looks at a node once more before it changes it
+IN_CHANGE = "write"  # the last look is over, and the drain is on its way
 
 
 @dataclass(frozen=True)
