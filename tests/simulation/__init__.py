@@ -9,6 +9,8 @@ schedules              schedule (settings, events), generator (from a seed), hap
 the world              world (one run), clock, service (the template), hosts (boots, ticks, ends), doors (the clients
                        that ticks get)
 Slurm                  slurm_model (nodes, jobs), slurm_scheduler (starts and reasons), slurm_records (what is shown)
-judgement              monitor (what must hold), limits (the two named limits of the contract)
+judgement              monitor (what must hold), limits (the two named limits of the contract), floors
+many runs              runs (all cores, resumable), guards and guard_runs (each switched off), comparison (of the modes)
+looking                shrinking (a failure made short, its story), picture (SVG), command (the command line)
 =====================  ================================================================================================
 """
