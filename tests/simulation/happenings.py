@@ -347,6 +347,7 @@ class Happenings:
     def _start_oneflow(self) -> None:
         oneflow = self.world.cloud.oneflow
         oneflow.available = True
+        self.world.oneflow_starts.append(self.world.clock.now())
         oneflow.start()
 
     # --- people ---

@@ -18,17 +18,17 @@ def named_limit(world: World, worker: Worker) -> str:
     reading = world.monitor.last_shrink_reading.get(worker.role_name)
     if reading is None:
         return ""
+    before = world.monitor.shrink_before.get(worker.role_name, world.start)
     cooldown = world.settings.down_cooldown_seconds
+    restarts = [at for at in world.oneflow_starts if before < at < reading]
     for began, ended, vm_id in world.fault_log:
-        if (
-            vm_id is None
-            and ended - began >= cooldown
-            and began <= reading - cooldown
-            and ended >= reading - FIGURES_SECONDS
-        ):
+        covers = vm_id is None and began <= before + FIGURES_SECONDS and ended >= reading - FIGURES_SECONDS
+        if covers and (reading - before >= cooldown or restarts):
             return (
                 f"OneGate was unreachable from {began - world.start:.0f} to {ended - world.start:.0f} s "
-                f"while OLDEST_IDLE=1 stood; OneFlow read it at {reading - world.start:.0f} s"
+                f"while OLDEST_IDLE=1 stood; OneFlow removed one worker at {before - world.start:.0f} s and read it "
+                f"again at {reading - world.start:.0f} s"
+                + (f", its restart at {restarts[0] - world.start:.0f} s had ended the cooldown" if restarts else "")
             )
     acted = world.monitor.last_shrink_at[worker.role_name]
     distance = 2 * (world.settings.interval_seconds + world.settings.acting_delay_seconds) + FIGURES_SECONDS

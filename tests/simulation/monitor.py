@@ -42,6 +42,7 @@ UNSHRUNK = "an idle pool did not shrink"
 DELETED_FROZEN = "a node was deleted while the service was frozen"
 UNSAID = "a frozen service was not named in ERROR"
 WANTED_DRAINED = "a worker was drained that a waiting job could use"
+SHRUNK_WANTED = "OneFlow was let shrink a role for which a job waited"
 SHRUNK_CARDINALITY = "OneFlow was asked for fewer workers than it had"
 FROZEN_DRAIN = "a worker was drained while the service did not run"
 BELOW_MINIMUM = "a drain left fewer workers than the minimum"
@@ -113,6 +114,7 @@ class Monitor:
         self._seen: dict[int, float] = {}
         self.last_shrink_reading: dict[str, float] = {}
         self.last_shrink_at: dict[str, float] = {}
+        self.shrink_before: dict[str, float] = {}
         world.slurm.on_start = self._job_starts
         world.slurm.on_end = self._job_ends
         world.cloud.events.add = self._hear
@@ -143,8 +145,11 @@ class Monitor:
             direction = "down" if text.endswith("-1") else "up"
             self.counts[f"scale-{direction}s"] += 1
             if direction == "down" and role is not None:
+                if role in self.last_shrink_at:
+                    self.shrink_before[role] = self.last_shrink_at[role]
                 self.last_shrink_reading[role] = self.world.reading_times[-1]
                 self.last_shrink_at[role] = now
+                self._judge_shrinking(role, self.world.reading_times[-1])
             if self.world.settings.acting_delay_seconds:
                 self.counts["delayed readings"] += 1
         if kind == "VM_STATE" and text.startswith("BOOT_FAILURE"):
@@ -156,6 +161,16 @@ class Monitor:
         if self.world.tells:
             about = " ".join(str(part) for part in (role, vm) if part is not None)
             self.world.say(f"{kind} {about}: {text}")
+
+    def _judge_shrinking(self, role_name: str, read_at: float) -> None:
+        """What OneFlow read was published by workers that knew of no waiting job."""
+        world = self.world
+        role = next(role for role in world.settings.roles if role.name == role_name)
+        if not world.slurm.is_up or not all(self._is_judged(worker) for worker in world.listed_workers(role_name)):
+            return
+        for job in self._counted_jobs():
+            if fits(job, role) and self._waiting_since.get(job.job_id, read_at) < read_at - 2 * TICK_SECONDS:
+                self.violate(SHRUNK_WANTED, f"{role_name}, job {job.job_id} ({job.reason})")
 
     def seen(self, vm_id: int) -> float:
         """When the VM was made."""

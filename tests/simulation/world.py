@@ -75,6 +75,7 @@ class World:
         self.planned_boots: list[tuple[str, float]] = []
         self.faults: list[tuple[str, float, int | None]] = []
         self.fault_log: list[tuple[float, float, int | None]] = []
+        self.oneflow_starts: list[float] = []
         self.unlisted: set[int] = set()
         self.reading_times: list[float] = []
         self.settled = False
