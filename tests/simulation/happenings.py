@@ -208,7 +208,7 @@ class Happenings:
         """The worker's network to slurmctld fails for a while."""
         host = self._worker(worker, role)
         slurm = self.world.slurm
-        if host is None or not slurm.has_slurmd(host.name):
+        if host is None or not slurm.has_slurmd(host.name) or host.vm_id in self.world.unlisted:
             return
         host.is_cut_off = True
         self.hinder(host, seconds)
@@ -222,10 +222,15 @@ class Happenings:
         self.world.clock.call_later(seconds, back)
 
     def unlist(self, worker: int, seconds: float, role: int = 0) -> None:
-        """OneFlow loses a worker from its list for a while, though its VM runs."""
+        """OneFlow loses a worker from its list for a while, though its VM runs.
+
+        Not of one that is cut off as well: nobody could tell that from a VM that is gone.
+        """
         host = self._worker(worker, role)
-        if host is None:
-            return
+        if host is not None and not host.is_cut_off:
+            self._unlist(host, seconds)
+
+    def _unlist(self, host: Worker, seconds: float) -> None:
         self.world.unlisted.add(host.vm_id)
         self.hinder(host, seconds)
         self.world.monitor.list_wrong_until = self.world.clock.now() + seconds + RECOVERY_SECONDS
@@ -238,12 +243,7 @@ class Happenings:
             return
         self.cut_off(worker, 100, role)
         self.at = host
-        self.world.clock.call_later(60, lambda: self._unlist_at(host, 19))
-
-    def _unlist_at(self, host: Worker, seconds: float) -> None:
-        self.at = host
-        self.unlist(0, seconds)
-        self.at = None
+        self.world.clock.call_later(60, lambda: self._unlist(host, 19))
 
     def lose_suspended(self, key: int, by_hand: bool) -> None:
         """A worker goes under a job that somebody has suspended there."""

@@ -105,6 +105,7 @@ class Monitor:
         self._drained_waits: dict[str, float] = {}
         self._waiting_since: dict[int, float] = {}
         self._frozen_seconds = 0.0
+        self._listed = 0
         self.list_wrong_until = 0.0
         #: When somebody or something else has last changed what a node can do.
         self.touched_at = 0.0
@@ -374,7 +375,11 @@ class Monitor:
         settings = world.settings
         is_direct = settings.mode == DIRECT
         step = 0 if is_direct else 2 * (max(30, settings.interval_seconds) + settings.acting_delay_seconds)
+        # OneFlow scales one role at a time, so each step may wait for one of every other role
+        step *= len(settings.roles)
         spare = 0 if is_direct else SPARE_SECONDS / 2
+        listed = len(world.all_workers())
+        lost, self._listed = max(0, self._listed - listed), listed
         now = world.clock.now()
         evaluates = (
             (is_direct or now > self.autoscaler_off_until)
@@ -387,6 +392,7 @@ class Monitor:
                 limit=2 * SPARE_SECONDS + is_direct * TICK_SECONDS
             )
             roles = [role for role in settings.roles if fits(job, role)]
+            wait.limit += lost * (step + spare)
             for other in (*counted[:index], job):
                 if other.job_id not in wait.ahead:
                     wait.ahead.add(other.job_id)
