@@ -2,14 +2,14 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot debian13 test test-full bench demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot simulate simulate-picture debian13 test test-full bench demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
 stages := $(python) -m tests.checks.stages
 
 help: ## this text
-	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## Debian packages, .venv and collections, once
 	@tests/setup/install.sh
@@ -43,6 +43,12 @@ molecule: setup ## the roles' molecule scenarios: over ssh, on hosts that they s
 
 boot: setup ## first boots that go wrong, as a molecule scenario
 	@$(stages) boot
+
+simulate: setup ## 3,000 simulated schedules of the pool, each guard switched off, both modes side by side
+	@$(stages) simulate
+
+simulate-picture: setup ## draw one schedule: seed=N
+	@$(python) -m tests.simulation picture --seed $(or $(seed),1)
 
 debian13: setup ## the service's tests on hosts of Debian 13
 	@$(stages) debian13

@@ -54,6 +54,8 @@ VM_STATE_POWEROFF = 8
 VM_LCM_RUNNING = 3
 VM_LCM_SHUTDOWN = 12
 VM_LCM_UNKNOWN = 16
+# BOOT_FAILURE, PROLOG_FAILURE, EPILOG_FAILURE: nothing leaves them by itself.
+VM_LCM_FAILURES = frozenset([36, 39, 40])
 
 
 def service_state_name(number):

@@ -8,6 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Collection
 
+from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states import (
+    VM_LCM_FAILURES,
+    VM_LCM_UNKNOWN,
+    VM_STATE_ACTIVE,
+    VM_STATE_POWEROFF,
+)
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import node_name
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
@@ -43,8 +49,9 @@ def growth(role: DirectView, shapes: Collection[WorkerShape], returned: Collecti
 
 
 def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
-    """The role without the VMs that are being terminated, with the returned nodes in service."""
+    """The role without the VMs that are being terminated or will not boot, with the returned nodes in service."""
     leaving = {name for name, node in role.nodes.items() if node.asked_at is not None and name not in returned}
+    leaving.update(name for name in role.nodes if _will_not_boot(role, name))
     listed = role.view.role
     nodes = tuple(node for node in listed.nodes if node_name(role.policy.node_prefix, node.vm_id) not in leaving)
     cardinality = listed.cardinality - (len(listed.nodes) - len(nodes))
@@ -55,6 +62,15 @@ def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
         role=replace(listed, nodes=nodes, cardinality=max(0, cardinality)),
         slurm=SlurmReading(soon, slurm.jobs),
     )
+
+
+def _will_not_boot(role: DirectView, name: str) -> bool:
+    """It has no node, and OpenNebula shows that its VM does not come to one by itself: it is no worker on its way."""
+    vm = role.vm_of(name)
+    if vm is None or role.view.slurm.machine(name) is not None:
+        return False
+    has_failed = vm.state == VM_STATE_ACTIVE and vm.lcm_state in {*VM_LCM_FAILURES, VM_LCM_UNKNOWN}
+    return has_failed or vm.state == VM_STATE_POWEROFF
 
 
 def _in_service(node: SlurmNode, now: int) -> SlurmNode:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Mapping
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_record import (
@@ -72,7 +72,11 @@ class DirectMemory:
 
     def to_json(self) -> dict:
         """The memory as plain data."""
-        return asdict(self)
+        return {
+            "nodes": {name: vars(node) for name, node in self.nodes.items()},
+            "roles": {name: vars(role) for name, role in self.roles.items()},
+            "rights": vars(self.rights),
+        }
 
 
 def direct_memory_from_json(data: object) -> DirectMemory:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Mapping
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_record import records_from_json
@@ -33,7 +33,7 @@ class FrozenMemory:
 
     def to_json(self) -> dict:
         """The memory as plain data."""
-        return asdict(self)
+        return {**vars(self), "unanswered": {name: vars(one) for name, one in self.unanswered.items()}}
 
 
 def frozen_memory_from_json(data: object) -> FrozenMemory:

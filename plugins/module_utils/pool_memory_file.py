@@ -34,6 +34,6 @@ def write_memory_file(path: str, data: dict) -> None:
     """Replace the file by this object. :raises PoolError: it cannot be written."""
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o755, exist_ok=True)
-        write_atomically(path, (json.dumps(data, indent=1, sort_keys=True) + "\n").encode("ascii"))
+        write_atomically(path, (json.dumps(data, sort_keys=True) + "\n").encode("ascii"))
     except OSError as error:
         raise PoolError(f"{path}, where the pool remembers, cannot be written: {error.strerror}.") from None

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states import SERVICE_SCALING
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Service
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_idle_time import UNSEEN_SECONDS, idle_since
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_idle_time import idle_since
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import (
     DRAIN_REASONS,
     IDLE_REASON,
@@ -45,9 +45,7 @@ def up_to_date(
 
 
 def up_to_date_without_controller(memory: WorkerMemory, reading: WorkerReading) -> WorkerMemory:
-    """Nothing can end unseen while slurmctld is away, so this closes no gap of memory."""
-    if memory.updated_at is not None and reading.now - memory.updated_at <= UNSEEN_SECONDS:
-        memory = replace(memory, updated_at=reading.now)
+    """Perhaps this worker alone does not reach slurmctld and its jobs end unseen: the gap of memory grows."""
     since = _scaling_since(memory, reading.now, reading.service)
     return replace(memory, drain_counted_until=None, scaling_since=since)
 

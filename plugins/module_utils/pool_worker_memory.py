@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape, shape_from_json
 
@@ -53,7 +53,7 @@ class WorkerMemory:
 
     def to_json(self) -> dict:
         """The memory as plain data."""
-        return {**asdict(self), "shapes": [shape.to_json() for shape in self.shapes]}
+        return {**vars(self), "shapes": [shape.to_json() for shape in self.shapes]}
 
     def forgetting_drain(self) -> WorkerMemory:
         """The memory once no drain or return of ours is under way."""

@@ -58,8 +58,12 @@ def more_scenarios() -> list[Stage]:
 
 
 def measurements() -> list[Stage]:
-    """Figures with a bar, for a machine that is not too busy."""
-    return [Stage("bench", (Pytest("bench", ("-q", "--capture=no", "tests/bench")),))]
+    """Figures with a bar: thousands of simulated hours of the pool, and what a tick costs on a machine not too busy."""
+    simulated = ("-q", "--capture=no", "tests/simulation/test_simulate.py")
+    return [
+        Stage("simulate", (Pytest("simulate", simulated, timeout_seconds=3600),)),
+        Stage("bench", (Pytest("bench", ("-q", "--capture=no", "tests/bench")),)),
+    ]
 
 
 def other_releases() -> list[Stage]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +44,7 @@ class Autoscaler(Steps):
     def _read(self) -> None:
         """Everything is read at once; the delay until it is used is the cloud's."""
         services = {
-            service.id: copy.deepcopy(service.roles)
+            service.id: [_as_read(role) for role in service.roles]
             for service in self._services.values()
             if service.state == ServiceState.RUNNING
         }
@@ -119,6 +118,15 @@ class Autoscaler(Steps):
             fired = decision.policies[decision.fired]
             text = f"#{decision.fired} {fired['expression_evaluated']}: {decision.change:+d}"
             self._records.event(service, "POLICY_FIRED", text, role)
+
+
+def _as_read(role: dict[str, Any]) -> dict[str, Any]:
+    """The role as it is now: nodes and policies are all that others change in place."""
+    policies = role.get("elasticity_policies")
+    read = {**role, "nodes": list(role.get("nodes") or [])}
+    if policies is not None:
+        read["elasticity_policies"] = [dict(policy) for policy in policies]
+    return read
 
 
 def reading_of(vm: VirtualMachine) -> elasticity.Reading:

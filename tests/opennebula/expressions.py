@@ -8,6 +8,7 @@ position any of them reached, in the order of trying, because OneFlow's answer t
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -290,6 +291,7 @@ class _Parser:
         return None
 
 
+@functools.lru_cache(maxsize=256)
 def parse_expression(text: str) -> Expression:
     """The expression's tree; ``.result(lookup)`` gives its truth and its text with values filled in.
 

@@ -363,6 +363,16 @@ class TestGrowth:
     def test_in_running_only(self, state):
         assert self.grown(self.busy(state=state)) is None
 
+    @pytest.mark.parametrize(("state", "lcm_state"), [(3, 36), (3, 39), (3, 16), (8, 0)])
+    def test_a_vm_that_will_not_boot_is_no_worker_on_its_way(self, state, lcm_state):
+        """OneFlow may be RUNNING with such a VM in its list, and a job would wait for it for ever."""
+        vms = {vm_id: make_vm(vm_id, READY="YES") for vm_id in (3, 4)}
+        lost = replace(make_vm(5), state=state, lcm_state=lcm_state)
+        read = reading(make_node(3, "ALLOCATED"), make_node(4, "ALLOCATED"), jobs=waiting(), vms={**vms, 5: lost})
+        nodes = tuple(node for node in read.slurm.nodes if node.name != name_of(5))
+        growth = decide(replace(read, slurm=SlurmReading(nodes, read.slurm.jobs))).growth
+        assert (growth.cardinality_before, growth.cardinality) == (3, 4)
+
     def test_workers_that_boot_are_not_asked_for_again(self):
         assert self.grown(self.busy(cardinality=4)) == ("worker", 4, 7)
 

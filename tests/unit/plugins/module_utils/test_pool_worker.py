@@ -484,11 +484,14 @@ class TestIncompleteReadings:
         decision = decide(WorkerReading(NOW, None, make_service(), make_vm(3)))
         assert (decision.figures.slurm_pending, decision.figures.oldest_idle, decision.change) == (0, 0, None)
         assert "slurmctld does not answer" in decision.seen
-        assert decision.memory == replace(IDLE_FOR_LONG, updated_at=NOW)
+        assert decision.memory == IDLE_FOR_LONG
 
-    def test_a_controller_away_closes_no_gap_of_memory(self):
-        gap = replace(IDLE_FOR_LONG, updated_at=NOW - 500)
-        assert decide(WorkerReading(NOW, None, make_service(), make_vm(3)), gap).memory.updated_at == NOW - 500
+    def test_a_worker_that_was_cut_off_has_not_seen_when_its_job_ended(self):
+        """slurmctld ended the job 120 s ago, after it had lost the node; its record of the job is forgotten."""
+        memory = replace(IDLE_FOR_LONG, updated_at=NOW - 1000)
+        for ago in range(970, 0, -30):
+            memory = decide(WorkerReading(NOW - ago, None, make_service(), make_vm(3)), memory).memory
+        assert decide(reading([make_node(3, last_busy=NOW - 120)]), memory).memory.idle_since == NOW - 120
 
     def test_a_node_that_is_not_registered(self):
         decision = decide(reading([make_node(4)], [make_job()]))
