@@ -461,7 +461,11 @@ class Monitor:
         key = (body["cardinality"], tuple(worker.name for worker in workers))
         is_direct = settings.mode == DIRECT
         candidates = records if is_direct else records[:1]
-        untouched = sum(record is not None and _is_free_of_others(record) for record in records)
+        # a job may have started right before a drain: such a worker neither serves as one of the minimum nor goes
+        untouched = sum(
+            record is not None and _is_free_of_others(record) and not (record.is_drained and record.jobs)
+            for record in records
+        )
         idle = [record for record in candidates if record is not None and _is_idle(record)]
         may_shrink = (
             idle
