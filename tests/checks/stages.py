@@ -50,7 +50,7 @@ def everyday() -> list[Stage]:
 
 def more_scenarios() -> list[Stage]:
     """The scenarios that `make test` leaves out."""
-    return [_scenarios("boot", ["boot"])]
+    return [_scenarios("boot", ["boot"]), _scenarios("pool", ["pool"])]
 
 
 def other_releases() -> list[Stage]:

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pool's decisions on real hosts. The tests share one service and run in this order:
+
+a power cut while the other role grows, OneGate's faults, somebody else's drain, a job that comes while the oldest
+worker is drained, the controller's absence, and both roles back at their minimum.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.opennebula.states import VmState
+from tests.pool.template import BIG, IDLE_SECONDS, MAXIMUM, MINIMUM, WORKER
+from tests.service.accounting import COMPLETION_LOG
+from tests.service.cluster import node_name
+from tests.service.progress import NotYet
+
+# One fills a worker of its role. The second asks for no role, but for more memory than a worker of the other has.
+WORKER_JOB = ("--exclusive", "--mem=100", "--constraint=worker")
+BIG_JOB = ("--mem=650",)
+IDLE, RETURNING = "onehpc:policies:idle", "onehpc:policies:returning"
+FOREIGN = "admin: new disk"
+RETURN_GRACE_SECONDS = 150
+
+# -- a power cut, and growth ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def grown(pool):
+    """Event number, lost VM and job ids: big's only worker has lost its power under a job, and three jobs want a worker
+    each where there are two."""
+    since = pool.last_event()
+    doomed = pool.jobs.submit("doomed", *BIG_JOB)
+    pool.cluster.wait_job(doomed, "RUNNING", 60)
+    lost = pool.service.single(BIG)
+    waiting = [pool.jobs.submit(f"grow{number}", *WORKER_JOB) for number in range(3)]
+    pool.client.terminate(lost, hard=True)
+    return {"since": since, "lost": lost, "doomed": doomed, "waiting": waiting}
+
+
+def test_the_job_of_a_worker_without_power_fails_with_its_node(pool, grown):
+    job = pool.cluster.wait_job(grown["doomed"], "NODE_FAIL", 240)
+    assert (job["Restarts"], job["NodeList"]) == ("0", node_name(grown["lost"]))
+
+
+def test_its_node_is_deleted_only_after_two_readings(pool, grown):
+    pool.wait_without_node(grown["lost"])
+
+
+def test_another_vm_comes_for_it(pool, grown):
+    pool.wait_size(BIG, MINIMUM[BIG])
+    new = pool.service.single(BIG)
+    assert new != grown["lost"]
+    pool.service.wait_ready(new)
+    fired = pool.events(grown["since"], "MINIMUM_FIRED", "POLICY_FIRED", role=BIG)
+    assert [event["kind"] for event in fired] == ["MINIMUM_FIRED"]
+
+
+def test_the_role_grows_for_the_job_that_waits(pool, grown):
+    job = pool.cluster.wait_job(grown["waiting"][-1], "RUNNING", 420)
+    workers = pool.workers(WORKER)
+    assert len(workers) == MAXIMUM[WORKER]
+    assert job["NodeList"] == node_name(workers[-1])
+    fired = pool.events(grown["since"], "POLICY_FIRED", role=WORKER)
+    assert ["SLURM_PENDING" in event["text"] for event in fired] == [True]
+
+
+def test_the_other_role_is_not_asked_to_grow_with_it(pool, grown):
+    assert read_as(pool, grown["since"], BIG, "SLURM_PENDING") == {"0.0"}
+    assert {"0.0", "1.0"} <= read_as(pool, grown["since"], WORKER, "SLURM_PENDING")
+
+
+# -- OneGate's faults: the oldest worker is about to be drained -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def idle_since(pool, grown):
+    """When the last job of role worker ended."""
+    for number in range(3):
+        pool.jobs.end(f"grow{number}")
+    ended = [pool.cluster.wait_job(job_id, "COMPLETED", 60) for job_id in grown["waiting"]]
+    return max(float(job["EndTime"]) for job in ended)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "hang"},
+        {"kind": "garbage"},
+        {"kind": "status", "status": 500},
+    ],
+    ids=lambda fault: fault["kind"],
+)
+def test_nothing_is_done_while_onegate_fails(pool, idle_since, fault):
+    # The last one is set when the oldest worker is due.
+    wait_idle(pool, idle_since if fault["kind"] == "status" else 0)
+    before = {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()}
+    pool.client.set_fault("onegate", **fault)
+    try:
+        ticks = pool.ticks([*pool.workers(), pool.portal])
+    finally:
+        pool.client.clear_faults()
+    for tick in ticks.values():
+        assert not tick.succeeded
+        print(tick.output)
+    assert {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()} == before
+
+
+# -- somebody else's drain --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def foreign(pool, idle_since):
+    """The oldest worker: somebody has drained it after its tick had read it as idle, and before it drained it."""
+    oldest = pool.workers(WORKER)[0]
+    wait_idle(pool, idle_since)
+    with_race = RACE.format(node=node_name(oldest), reason=FOREIGN)
+    pool.service.run(oldest, "cat > /usr/sbin/scontrol && chmod 0755 /usr/sbin/scontrol", input=with_race)
+    try:
+        tick = pool.tick(oldest)
+    finally:
+        pool.service.run(oldest, "rm /usr/sbin/scontrol")
+    return oldest, tick
+
+
+RACE = """#!/bin/sh
+case "$*" in
+*"show node {node}"*) /usr/bin/scontrol update nodename={node} state=drain reason='{reason}' ;;
+esac
+exec /usr/bin/scontrol "$@"
+"""
+
+
+def test_somebody_elses_drain_between_reading_and_writing_stands(pool, foreign):
+    oldest, tick = foreign
+    assert tick.succeeded, tick.output
+    assert pool.reason(oldest) == FOREIGN
+
+
+def test_the_pool_says_why_it_leaves_such_a_worker_alone(pool, foreign):
+    oldest, _ = foreign
+    said = pool.explanation(oldest)
+    assert f"Node {node_name(oldest)} was touched by root ({FOREIGN}): left alone." in said
+
+
+def test_no_tick_touches_it_and_nobody_may_remove_it(pool, foreign):
+    oldest, _ = foreign
+    for _ in range(2):
+        assert all(tick.succeeded for tick in pool.ticks([*pool.workers(), pool.portal]).values())
+    assert pool.reason(oldest) == FOREIGN
+    assert {pool.figures(vm_id)["OLDEST_IDLE"] for vm_id in pool.workers()} == {"0"}
+
+
+# -- a job comes while the oldest is drained --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def returned(pool, foreign):
+    """The oldest worker is drained and says so; in that moment come jobs for every worker of its role."""
+    oldest, _ = foreign
+    pool.cluster.scontrol("update", f"nodename={node_name(oldest)}", "state=undrain")
+    since = pool.last_event()
+    pool.wait_reason(oldest, "")
+    for _ in range(2):
+        assert pool.tick(oldest).succeeded
+    assert (pool.reason(oldest), pool.figures(oldest)["OLDEST_IDLE"]) == (IDLE, "1")
+    jobs = [pool.jobs.submit(f"return{number}", *WORKER_JOB) for number in range(MAXIMUM[WORKER])]
+    pool.wait_pending(jobs[-1])
+    assert pool.tick(oldest).succeeded
+    return {"since": since, "oldest": oldest, "jobs": jobs}
+
+
+def test_a_job_that_comes_then_withdraws_the_offer_first(pool, returned):
+    assert pool.reason(returned["oldest"]) == RETURNING
+    assert pool.figures(returned["oldest"])["OLDEST_IDLE"] == "0"
+
+
+def test_meanwhile_the_other_role_grows_for_its_own_job(pool, returned):
+    jobs = [pool.jobs.submit(f"big{number}", *BIG_JOB) for number in range(MAXIMUM[BIG])]
+    job = pool.cluster.wait_job(jobs[-1], "RUNNING", 420)
+    returned["big"] = jobs
+    assert job["NodeList"] == node_name(pool.workers(BIG)[-1])
+    fired = pool.events(returned["since"], "POLICY_FIRED")
+    assert [(event["role"], "SLURM_PENDING" in event["text"]) for event in fired] == [(BIG, True)]
+
+
+def test_the_job_starts_on_the_returned_worker(pool, returned):
+    oldest = returned["oldest"]
+    job = pool.cluster.wait_job(returned["jobs"][-1], "RUNNING", 420)
+    assert job["NodeList"] == node_name(oldest)
+    offers = [event for event in pool.events(returned["since"], "VM_UPDATE") if event["vm"] == oldest]
+    withdrawn = [event["time"] for event in offers if "OLDEST_IDLE: 1 -> 0" in event["text"]]
+    assert len(withdrawn) == 1
+    assert float(job["StartTime"]) >= withdrawn[0] + RETURN_GRACE_SECONDS - 1
+
+
+def test_no_vm_was_removed_under_it(pool, returned):
+    for number in range(MAXIMUM[WORKER]):
+        pool.jobs.end(f"return{number}")
+    for job_id in returned["jobs"]:
+        assert pool.cluster.wait_job(job_id, "COMPLETED", 60)["Restarts"] == "0"
+    assert pool.events(returned["since"], "VM_TERMINATE", "NODE_REMOVED") == []
+
+
+# -- without a controller ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def away(pool, returned):
+    """slurmctld is stopped while the oldest worker of each role is drained, until OneFlow has read twice."""
+    for number in range(MAXIMUM[BIG]):
+        pool.jobs.end(f"big{number}")
+    oldest = pool.workers(WORKER)[0]
+    pool.wait_reason(oldest, IDLE)
+    nodes = {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()}
+    workers = pool.workers()
+    pool.service.run_on_portal("systemctl stop slurmctld")
+    try:
+        ticks = pool.ticks([*workers, pool.portal])
+        since = pool.last_event()
+        figures = {vm_id: pool.figures(vm_id) for vm_id in workers}
+        pool.progress.wait_for(
+            "OneFlow to read the figures thrice",
+            lambda: len(pool.events(since, "POLICY_EVALUATED", role=WORKER)) >= 6,
+            timeout_seconds=120,
+        )
+        ticks_later = pool.ticks([*workers, pool.portal])
+    finally:
+        pool.service.run_on_portal("systemctl start slurmctld")
+    return {
+        "oldest": oldest,
+        "nodes": nodes,
+        "workers": workers,
+        "ticks": [*ticks.values(), *ticks_later.values()],
+        "figures": figures,
+        "since": since,
+        "until": pool.last_event(),
+    }
+
+
+def test_a_controller_that_is_away_is_no_failed_tick(pool, away):
+    assert [tick.output for tick in away["ticks"] if not tick.succeeded] == []
+
+
+def test_the_figures_are_neutral_without_a_controller(pool, away):
+    for figures in away["figures"].values():
+        assert (figures["SLURM_PENDING"], figures["OLDEST_IDLE"]) == ("0", "0")
+    assert read_as(pool, away["since"], WORKER, "OLDEST_IDLE", until=away["until"]) == {"0.0"}
+
+
+def test_no_drain_and_no_node_is_lost_without_a_controller(pool, away):
+    answers = pool.progress.wait_for("slurmctld to answer", pool.cluster.nodes, timeout_seconds=60)
+    assert {name: node.get("Reason") for name, node in answers.items()} == {
+        name: reason for name, (_, reason) in away["nodes"].items()
+    }
+    assert pool.events(away["since"], "NODE_REMOVED") == []
+
+
+def test_everything_goes_on_with_the_controller(pool, away):
+    for role, number in MINIMUM.items():
+        pool.wait_size(role, number)
+    pool.wait_without_node(away["oldest"])
+    assert pool.workers(WORKER) == [vm_id for vm_id in away["workers"] if vm_id in pool.workers(WORKER)]
+    assert int(pool.client.vm(away["oldest"])["STATE"]) == VmState.DONE
+
+
+def test_at_its_minimum_a_role_keeps_its_workers(pool, away):
+    def said():
+        text = pool.explanation(pool.workers(WORKER)[0])
+        if "Idle for" in text:
+            raise NotYet(text)
+        return text
+
+    text = pool.progress.wait_for("the oldest worker to be idle for long enough", said, timeout_seconds=90)
+    assert f"The role has no more workers than must stay ({MINIMUM[WORKER]})." in text
+    assert pool.reason(pool.workers(WORKER)[0]) == ""
+
+
+def test_each_job_but_the_one_without_power_was_completed(pool, away):
+    others = f"grep --invert-match --extended-regexp ' Name=doomed | JobState=COMPLETED ' {COMPLETION_LOG}"
+    assert pool.service.run_on_portal(f"{others} || test $? = 1").stdout == ""
+
+
+def wait_idle(pool, ended):
+    """Wait until the idle time has passed since `ended`."""
+    pool.progress.wait_for(
+        f"{IDLE_SECONDS} s without a job", lambda: time.time() > ended + IDLE_SECONDS, timeout_seconds=IDLE_SECONDS + 5
+    )
+
+
+def read_as(pool, since, role, name, until=None):
+    """The values of a figure, each as the mean of the role's workers, that OneFlow has read."""
+    found = set()
+    for event in pool.events(since, "POLICY_EVALUATED", role=role):
+        if f"{name}[" in event["text"] and (until is None or event["seq"] <= until):
+            found.add(event["text"].split("[")[1].split("]")[0])
+    return found
