@@ -91,9 +91,9 @@ class PoolBench:
         return re.sub(r" \[[^\]]*\]$", "", node.get("Reason", "")) if "DRAIN" in node.get("State", "") else ""
 
     def events(self, since: int, *kinds: str, role: str | None = None) -> list[dict]:
-        """The cloud's events of these kinds, and of this role, after the one numbered `since`."""
-        listed = self.client.events(since)
-        return [event for event in listed if event["kind"] in kinds and role in (None, event["role"])]
+        """The service's events of these kinds, and of this role, after the one numbered `since`."""
+        own = [event for event in self.client.events(since) if event["service"] == self.service.service_id]
+        return [event for event in own if event["kind"] in kinds and role in (None, event["role"])]
 
     def last_event(self) -> int:
         """Number of the latest event."""
