@@ -11,6 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Mapping, Sequence
 
+from ansible_collections.onehpc.ondemand.plugins.module_utils.unprivileged import child_settings
+
 
 @dataclass(frozen=True)
 class CommandResult:
@@ -25,12 +27,16 @@ class CommandTimeout(Exception):
     """The command did not end in time and was killed."""
 
 
-def run_bounded(argv: Sequence[str], environment: Mapping[str, str], timeout_seconds: float) -> CommandResult:
+def run_bounded(
+    argv: Sequence[str], environment: Mapping[str, str], timeout_seconds: float, user: str | None = None
+) -> CommandResult:
     """Run a command without a shell and without input, in a process group of its own.
+
+    user: the account that a process of root runs it as, None for root itself.
 
     :raises CommandTimeout: it did not end in time; the whole group is killed, since a child that keeps the
         output open would otherwise hold the caller.
-    :raises OSError: it cannot be started.
+    :raises OSError: it cannot be started, or there is no such user.
     """
     # AnsibleModule.run_command would need a module, which action plugins have not, and has no time limit.
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function
@@ -39,7 +45,7 @@ def run_bounded(argv: Sequence[str], environment: Mapping[str, str], timeout_sec
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(environment),
-        start_new_session=True,
+        **({"start_new_session": True} if user is None else child_settings(user)),
     )
     with process:
         try:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Callable
 
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import SCALING_MODES
+
 MAXIMUM_PREFIX_CHARACTERS = 13  # a node name has at most 20 characters, and a VM id up to 7 digits
 
 
@@ -31,6 +33,10 @@ ROLES = ("storage", "portal", "worker")
 
 def _role(text):
     return _matching("|".join(ROLES), text)
+
+
+def _scaling(text):
+    return _matching("|".join(SCALING_MODES), text)
 
 
 def _address(text):
@@ -104,6 +110,7 @@ def _matching(pattern, text):
 
 
 ROLE = Kind("storage, portal or worker", _role)
+SCALING = Kind(" or ".join(SCALING_MODES), _scaling)
 ADDRESS = Kind("an IPv4 address", _address)
 ADDRESS_RANGE = Kind("a range first-last of IPv4 addresses, the lower one first", _address_range)
 NODE_PREFIX = Kind(

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, onehpc.ondemand contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Making a worker's decided change without overruling anybody who was there first."""
+"""Making a decided change of a worker's node without overruling anybody who was there first."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import (
     BEGIN_RETURN,
     DRAIN,
     RETURN,
@@ -27,8 +27,13 @@ class ChangeOutcome:
     said: str = ""
 
 
-def make_change(client: SlurmClient, change: NodeChange) -> ChangeOutcome:
+_FOUND_REASONS = {DRAIN: "", BEGIN_RETURN: IDLE_REASON, RETURN: RETURNING_REASON}
+
+
+def make_change(client: SlurmClient, change: NodeChange, found_reason: str | None = None) -> ChangeOutcome:
     """Make one change of a node, unless the node is no longer what the decision was based on.
+
+    found_reason: the node's reason in the reading; None: as a worker finds it in mode policies.
 
     scontrol overwrites a reason without a word, and afterwards nobody can tell whose it was. So the node is read
     once more right before the change, and once after it.
@@ -38,7 +43,7 @@ def make_change(client: SlurmClient, change: NodeChange) -> ChangeOutcome:
     before = client.node(change.node_name)
     if before is None:
         return ChangeOutcome(False, None, f"Node {change.node_name} has gone since it was read: nothing was changed.")
-    if not _is_as_decided(before, change):
+    if not _is_as_decided(before, change.kind, _FOUND_REASONS[change.kind] if found_reason is None else found_reason):
         said = f"Node {before.name} is {before.state} with the reason '{before.reason}' by now: it was left alone."
         return ChangeOutcome(False, before, said)
     if change.kind == RETURN:
@@ -50,8 +55,7 @@ def make_change(client: SlurmClient, change: NodeChange) -> ChangeOutcome:
     return ChangeOutcome(True, after)
 
 
-def _is_as_decided(node: SlurmNode, change: NodeChange) -> bool:
-    if change.kind == DRAIN:
+def _is_as_decided(node: SlurmNode, kind: str, found_reason: str) -> bool:
+    if kind == DRAIN:
         return node.is_untouched and node.base_state == "IDLE" and node.is_responding
-    expected = {BEGIN_RETURN: IDLE_REASON, RETURN: RETURNING_REASON}[change.kind]
-    return node.has_drain_flag and node.reason == expected and node.is_responding and "FAIL" not in node.flags
+    return node.has_drain_flag and node.reason == found_reason and node.is_responding and "FAIL" not in node.flags

@@ -13,7 +13,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import Oneh
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS, client_of
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import PoolError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_figures import neutral_figures
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DRAIN_REASONS
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_client import SlurmClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors import NodeBusyError
@@ -84,7 +84,6 @@ def obstacle_to_leave(reading: SlurmReading, node_name: str) -> str:
     jobs = (*reading.live_jobs_on(node_name), *reading.pending_jobs_naming(node_name))
     if jobs:
         return f"Node {node_name} stays: job {', '.join(str(job.job_id) for job in jobs)} is on it or asks for it."
-    ours = node.reason in (IDLE_REASON, RETURNING_REASON)
-    if not node.is_untouched and not ours:
+    if not node.is_untouched and node.reason not in DRAIN_REASONS:
         return f"Node {node_name} stays: {node.reason_user or 'someone'} left the reason '{node.reason}' on it."
     return ""

@@ -12,10 +12,13 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import
 NODE_NAME_CHARACTERS = 20
 PLACEHOLDER_PREFIX = "ph-"
 
-# The reasons we put on nodes. A drain counts as ours only while its reason is exactly one of the first two: any
-# other text is somebody else's word, and such a node is left alone.
+# The reasons we put on nodes, with the scaling mode that put them there. A drain counts as ours only while its reason
+# is exactly one of the first four: any other text is somebody else's word, and such a node is left alone.
 IDLE_REASON = "onehpc:policies:idle"
 RETURNING_REASON = "onehpc:policies:returning"
+DIRECT_IDLE_REASON = "onehpc:direct:idle"
+DIRECT_RETURNING_REASON = "onehpc:direct:returning"
+DRAIN_REASONS = frozenset([IDLE_REASON, RETURNING_REASON, DIRECT_IDLE_REASON, DIRECT_RETURNING_REASON])
 GONE_REASON = "onehpc:policies:vm-gone"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_features import (
@@ -51,18 +51,39 @@ def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_
     pool_has_machines: slurmctld knows any node that is not a placeholder.
     """
     jobs = tuple(jobs)
+    waiting = _waiting(jobs, pool_has_machines)
+    asked_nodes = frozenset(name for job in waiting for name in job.required_nodes)
+    counted = counted_jobs(jobs, shapes, pool_has_machines)
+    return PendingCount(sum(startable for _job, startable in counted), asked_nodes)
+
+
+def counted_jobs(
+    jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_has_machines: bool
+) -> Iterator[tuple[SlurmJob, int]]:
+    """The waiting jobs that count, in the order given, each with how many jobs or array tasks of it could start."""
+    jobs = tuple(jobs)
     shapes = tuple(shapes)
     started = Counter(job.array_job_id for job in jobs if _is_started(job))
-    count = 0
-    asked_nodes: set[str] = set()
-    for job in jobs:
-        if not job.is_pending or not waits_for_a_node(job, pool_has_machines):
-            continue
+    fits_any: dict[tuple, bool] = {}
+    for job in _waiting(jobs, pool_has_machines):
         if job.required_nodes:
-            asked_nodes.update(job.required_nodes)
-        elif any(fits(job, shape) for shape in shapes):
-            count += 1 if job.tasks is None else job.tasks.startable(started[job.array_job_id])
-    return PendingCount(count, frozenset(asked_nodes))
+            continue
+        request = request_of(job)
+        if request not in fits_any:
+            fits_any[request] = any(fits(job, shape) for shape in shapes)
+        if fits_any[request]:
+            yield job, 1 if job.tasks is None else job.tasks.startable(started[job.array_job_id])
+
+
+def request_of(job: SlurmJob) -> tuple:
+    """What a job asks of its workers: two jobs with the same request fit the same workers."""
+    return (
+        job.partitions, job.node_count, job.cpus, job.memory_mib, job.gpus, job.feature_expression, job.exclusive
+    )  # fmt: skip
+
+
+def _waiting(jobs: Iterable[SlurmJob], pool_has_machines: bool) -> list[SlurmJob]:
+    return [job for job in jobs if job.is_pending and waits_for_a_node(job, pool_has_machines)]
 
 
 def waits_for_a_node(job: SlurmJob, pool_has_machines: bool) -> bool:
@@ -82,9 +103,9 @@ def fits(job: SlurmJob, shape: WorkerShape) -> bool:
     """
     if shape.partitions and not shape.partitions.intersection(job.partitions):
         return False
-    if _share(job.cpus, job.node_count) > shape.cpus or _share(job.gpus, job.node_count) > shape.gpus:
+    if node_share(job.cpus, job) > shape.cpus or node_share(job.gpus, job) > shape.gpus:
         return False
-    if job.memory_mib is not None and _share(job.memory_mib, job.node_count) > shape.memory_mib:
+    if job.memory_mib is not None and node_share(job.memory_mib, job) > shape.memory_mib:
         return False
     try:
         return matches_features(job.feature_expression, shape.features)
@@ -97,5 +118,6 @@ def _is_started(job: SlurmJob) -> bool:
     return job.is_live and job.state != "COMPLETING"
 
 
-def _share(total: int, node_count: int) -> int:
-    return -(-total // node_count)
+def node_share(total: int, job: SlurmJob) -> int:
+    """What one node at most has to give of a job's total."""
+    return -(-total // job.node_count)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, onehpc.ondemand contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One tick of a worker: read Slurm and OneGate, decide, change at most one thing, publish once."""
+"""One tick of a worker: probe, read OneGate and Slurm, decide, change at most one thing, publish once."""
 
 from __future__ import annotations
 
@@ -10,33 +10,29 @@ from typing import Callable
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.deadline import Deadline
 from ansible_collections.onehpc.ondemand.plugins.module_utils.errors import OnehpcError
-from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate import OneGateClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_arguments import ONEGATE_ARGUMENTS, client_of
-from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_error import OneGateError
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Vm
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_change import ChangeOutcome, make_change
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_change import make_change
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import PoolError
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_figures import (
-    OLDEST_IDLE,
-    REPORT_TIME,
-    SLURM_PENDING,
-    neutral_figures,
-)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_figures import neutral_figures
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health import judge_health
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health_probes import ProbeSettings, probe_health
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_memory_file import (
     read_memory_file,
     write_memory_file,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import node_name
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_report_publish import publish
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_report_result import result_of
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import POLICIES, SCALING_MODES
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    WorkerDecision,
-    WorkerPolicy,
-    WorkerReading,
     decide_worker,
     is_returning,
     memory_after_change,
     memory_after_publication,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import worker_memory_from_json
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import WorkerPolicy, WorkerReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_client import SlurmClient
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_read import read_slurm
 
@@ -49,9 +45,14 @@ ARGUMENTS = {
     "timeout_seconds": {"type": "float", "default": 25.0},
     "node_name": {"type": "str", "required": True},
     "node_prefix": {"type": "str", "required": True},
+    "scaling": {"type": "str", "default": POLICIES, "choices": list(SCALING_MODES)},
     "idle_seconds": {"type": "int", "default": 600},
     "drain_seconds": {"type": "int", "default": 600},
     "min_vms": {"type": "int", "default": 1},
+    "home_path": {"type": "str", "default": "/home"},
+    "catalogue_path": {"type": "str", "default": ""},
+    "probe_user": {"type": "str", "default": "nobody"},
+    "probe_path": {"type": "path", "default": "/run/onehpc/pool_probe"},
     "memory_path": {"type": "path", "default": "/var/lib/onehpc/pool_report.json"},
 }
 
@@ -73,6 +74,7 @@ def run(params: dict, check_mode: bool, now: Callable[[], float] = time.time) ->
 def _tick(params: dict, check_mode: bool, now: Callable[[], float], deadline: Deadline) -> dict:
     policy = _policy(params)
     memory = worker_memory_from_json(read_memory_file(params["memory_path"]), params["node_name"])
+    health = judge_health(probe_health(_probe_settings(params)))
     slurm = SlurmClient(deadline)
     client = client_of({**params, "timeout_seconds": _call_seconds(deadline)})
     read_at = int(now())
@@ -80,22 +82,25 @@ def _tick(params: dict, check_mode: bool, now: Callable[[], float], deadline: De
     _require_own_name(params["node_name"], policy, vm)
     client.timeout_seconds = _call_seconds(deadline)
     service = client.get_service()
-    reading = WorkerReading(now=read_at, slurm=read_slurm(slurm), service=service, vm=vm)
+    reading = WorkerReading(read_at, read_slurm(slurm), service, vm, health)
     decision = decide_worker(policy, reading, memory)
     if check_mode:
-        return _result(reading, decision, None)
-    outcome = make_change(slurm, decision.change) if decision.change else None
+        return result_of(reading, decision, params["node_name"], None)
+    outcome = None
+    if decision.change is not None:
+        found_reason = reading.slurm.machine(decision.change.node_name).reason
+        outcome = make_change(slurm, decision.change, found_reason)
     change_was_made = outcome is not None and outcome.made
     memory = memory_after_change(decision, policy, reading) if change_was_made else decision.memory
     try:
         client.timeout_seconds = _call_seconds(deadline)
-        _publish(client, vm, decision, int(now()))
+        publish(client, vm, decision.figures, params["node_name"], int(now()))
         memory = memory_after_publication(
-            memory, is_returning(decision, change_was_made, reading), decision.oldest_idle, int(now())
+            memory, is_returning(decision, change_was_made, reading), decision.figures.oldest_idle, int(now())
         )
     finally:
         write_memory_file(params["memory_path"], memory.to_json())
-    return _result(reading, decision, outcome)
+    return result_of(reading, decision, params["node_name"], outcome)
 
 
 def _policy(params: dict) -> WorkerPolicy:
@@ -111,7 +116,12 @@ def _policy(params: dict) -> WorkerPolicy:
         idle_seconds=params["idle_seconds"],
         drain_seconds=params["drain_seconds"],
         min_vms=params["min_vms"],
+        scaling=params["scaling"],
     )
+
+
+def _probe_settings(params: dict) -> ProbeSettings:
+    return ProbeSettings(params["home_path"], params["catalogue_path"], params["probe_user"], params["probe_path"])
 
 
 def _require_own_name(name: str, policy: WorkerPolicy, vm: Vm) -> None:
@@ -124,24 +134,6 @@ def _call_seconds(deadline: Deadline) -> float:
     return max(0.5, min(CALL_SECONDS, deadline.remaining_seconds))
 
 
-def _publish(client: OneGateClient, vm: Vm, decision: WorkerDecision, report_time: int) -> None:
-    """One update; OLDEST_IDLE is read back when it changes, since OneFlow removes a VM by it."""
-    client.put_vm({SLURM_PENDING: decision.pending, OLDEST_IDLE: decision.oldest_idle, REPORT_TIME: report_time})
-    wanted = str(decision.oldest_idle)
-    if vm.user_template.get(OLDEST_IDLE) == wanted:
-        return
-    stored = client.get_vm().user_template.get(OLDEST_IDLE)
-    if stored != wanted:
-        raise OneGateError(
-            "GET",
-            "/vm",
-            client.endpoint,
-            200,
-            f"OneGate at {client.endpoint} took OLDEST_IDLE={wanted} for VM {vm.id} but shows {stored!r}: something "
-            "else writes it.",
-        )
-
-
 def _publish_neutral(params: dict, check_mode: bool, now: Callable[[], float]) -> str:
     """Publish 0 for everything; returns a sentence about it, since this must not hide the first failure."""
     if check_mode:
@@ -151,28 +143,3 @@ def _publish_neutral(params: dict, check_mode: bool, now: Callable[[], float]) -
     except Exception as error:
         return f"Neutral figures could not be published either: {error}"
     return "Neutral figures were published."
-
-
-def _result(reading: WorkerReading, decision: WorkerDecision, outcome: ChangeOutcome | None) -> dict:
-    before = {name: reading.vm.user_template.get(name) for name in (SLURM_PENDING, OLDEST_IDLE)}
-    after = {SLURM_PENDING: str(decision.pending), OLDEST_IDLE: str(decision.oldest_idle)}
-    change = decision.change
-    made = change is not None and (outcome is None or outcome.made)
-    node = reading.slurm.machine(decision.memory.node_name) if reading.slurm else None
-    shown_before = {**before, "node": _shown(node.reason if node else None)}
-    shown_after = {**after, "node": _shown(change.reason) if change is not None and made else shown_before["node"]}
-    why = decision.why if outcome is None or outcome.made else f"{decision.why} {outcome.said}"
-    return {
-        "changed": made or before != after,
-        "figures": {SLURM_PENDING: decision.pending, OLDEST_IDLE: decision.oldest_idle},
-        "change": {"kind": change.kind, "node": change.node_name, "reason": change.reason} if change and made else None,
-        "why": why,
-        "controller_up": reading.slurm is not None,
-        "service_state": reading.service.state_name,
-        "role": getattr(reading.service.role_of(reading.vm.id), "name", None),
-        "diff": {"before": shown_before, "after": shown_after},
-    }
-
-
-def _shown(reason: str | None) -> str:
-    return "not registered" if reason is None else reason or "in service"

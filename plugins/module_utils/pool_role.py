@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states import (
     SERVICE_DONE,
@@ -13,7 +14,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states imp
     SERVICE_UNDEPLOYING_NETS,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Service, ServiceRole
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, node_name
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DRAIN_REASONS, IDLE_REASON, node_name
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import PendingCount
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape, shape_of_node
@@ -32,7 +33,7 @@ class RoleView:
     node_prefix: str
     minimum: int
 
-    @property
+    @cached_property
     def node_names(self) -> tuple[str, ...]:
         """The nodes of the role's listed VMs, oldest first, registered or not."""
         return tuple(node_name(self.node_prefix, vm_id) for vm_id in self.role.vm_ids)
@@ -42,16 +43,38 @@ class RoleView:
         """The node whose VM OneFlow removes next: the first of its list."""
         return self.node_names[0] if self.node_names else None
 
-    @property
+    @cached_property
     def registered(self) -> tuple[SlurmNode, ...]:
         """The listed nodes that slurmctld knows."""
         found = (self.slurm.machine(name) for name in self.node_names)
         return tuple(node for node in found if node is not None)
 
-    @property
+    @cached_property
     def is_above_minimum(self) -> bool:
-        """More listed nodes respond than must stay. A drained node counts: it can return."""
-        return sum(1 for node in self.registered if node.is_responding) > max(self.minimum, 1)
+        """More listed nodes can take jobs, or return to it on our word, than must stay.
+
+        The design counts every responding node. One that a person has drained or marked responds but takes no job:
+        counting it would let the last worker that does drain, so only untouched nodes and our own drains count.
+        """
+        usable = sum(1 for node in self.registered if node.is_responding and (node.is_untouched or _is_our_drain(node)))
+        return usable > max(self.minimum, 1)
+
+    @cached_property
+    def free_nodes(self) -> tuple[SlurmNode, ...]:
+        """The listed nodes that take a job at once: untouched, idle, and empty in squeue's eyes too."""
+        return tuple(
+            node
+            for node in self.registered
+            if node.is_untouched and node.is_idle and not self.slurm.live_jobs_on(node.name)
+        )
+
+    @property
+    def booting_workers(self) -> int:
+        """Workers that OneFlow has been asked for and that slurmctld does not know yet.
+
+        A registered node never counts, in whatever state: one that is down would else stand for a worker for ever.
+        """
+        return max(0, self.role.cardinality - len(self.registered))
 
     @property
     def is_shrinking(self) -> bool:
@@ -84,3 +107,7 @@ class RoleView:
             and not self.is_shrinking
             and self.is_above_minimum
         )
+
+
+def _is_our_drain(node: SlurmNode) -> bool:
+    return node.has_drain_flag and node.reason in DRAIN_REASONS

@@ -16,6 +16,7 @@ _TIMES = (
     "withdrawn_at",
     "pause_until",
     "pause_cardinality",
+    "scaling_since",
 )
 _SECONDS = ("drain_seconds", "pause_seconds")
 
@@ -32,7 +33,7 @@ class WorkerMemory:
     return_cause: why the node is being returned ("" when it is not).
     withdrawn_at: when OneGate took OLDEST_IDLE=0 for the present return.
     pause_until: no new drain before; pause_seconds: how long that pause is; both end when the role's cardinality
-    is no longer pause_cardinality.
+    is no longer pause_cardinality. scaling_since: the first reading that showed the service SCALING without an end.
     shapes: what the role's workers offered when any was registered.
     """
 
@@ -47,6 +48,7 @@ class WorkerMemory:
     pause_seconds: int = 0
     pause_until: int | None = None
     pause_cardinality: int | None = None
+    scaling_since: int | None = None
     shapes: tuple[WorkerShape, ...] = ()
 
     def to_json(self) -> dict:

@@ -43,6 +43,10 @@ _STATE_SUFFIXES = {
 }
 
 
+# A flag that is not listed here means that something else goes on with an idle node.
+_IDLE_FLAGS = frozenset(["CLOUD", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "PLANNED"])
+
+
 @dataclass(frozen=True)
 class SlurmNode:
     """One node record of slurmctld.
@@ -90,6 +94,11 @@ class SlurmNode:
     def is_untouched(self) -> bool:
         """Nobody has drained the node or left a reason on it."""
         return not self.has_drain_flag and not self.reason
+
+    @property
+    def is_idle(self) -> bool:
+        """IDLE, responding, and nothing else goes on with the node; a suspended job may still be there."""
+        return self.base_state == "IDLE" and self.flags <= _IDLE_FLAGS
 
     @property
     def is_gone_for_slurm(self) -> bool:

@@ -7,6 +7,7 @@ The tests build on each other, in order. Hosts are the nodes ood-worker-3 (the o
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -51,9 +52,10 @@ class Pool:
 
     def report(self, vm_id, **arguments):
         name = f"{PREFIX}{vm_id}"
+        memory_path, probe_path = (str(self.directory / f"{name}.{end}") for end in ("json", "probe"))
         return self.run(
-            name, vm_id, "pool_report", node_name=name, node_prefix=PREFIX,
-            memory_path=str(self.directory / f"{name}.json"), **{"idle_seconds": 1, **arguments},
+            name, vm_id, "pool_report", node_name=name, node_prefix=PREFIX, memory_path=memory_path, home_path="",
+            probe_path=probe_path, **{"idle_seconds": 1, **arguments},
         )  # fmt: skip
 
     def reconcile(self):
@@ -98,6 +100,25 @@ def test_a_job_waits_and_runs_once_a_worker_registers(pool, cluster):
     cluster.add_worker(YOUNGER, features="worker")
 
 
+def test_a_worker_is_healthy_while_its_daemons_answer(pool, cluster):
+    """Asked as an account without rights; slurmd answers for itself, so a controller away changes nothing."""
+    report = pool.report(4)
+    assert report["healthy"] is True, report["why"]
+    cluster.stop_controller()
+    try:
+        away = pool.report(4)
+    finally:
+        cluster.start_controller()
+    assert (away["controller_up"], away["healthy"]) == (False, True), away["why"]
+    cluster.stop_slurmd(YOUNGER)
+    try:
+        without_slurmd = pool.report(4)
+    finally:
+        cluster.start_slurmd(YOUNGER)
+    assert without_slurmd["healthy"] is False
+    assert "Not healthy: slurmd: " in without_slurmd["why"]
+
+
 def test_the_oldest_drains_the_younger_does_not(pool, client):
     assert pool.report(4)["change"] is None
     time.sleep(1)  # idle_seconds of these reports, which slurmctld counts in whole seconds
@@ -113,7 +134,11 @@ def test_a_waiting_job_brings_it_back(pool, cluster, client):
     waiting = cluster.submit("-c2", name="waiting", script="sleep 1")
     cluster.wait_for("the job to count", lambda: pool.report(4)["figures"]["SLURM_PENDING"] == 1)
     assert pool.report(3)["change"]["kind"] == "begin-return"
-    assert [pool.report(vm_id)["figures"] for vm_id in (3, 4)] == [{"SLURM_PENDING": 1, "OLDEST_IDLE": 0}] * 2
+    figures = [pool.report(vm_id)["figures"] for vm_id in (3, 4)]
+    assert [(one["SLURM_PENDING"], one["SLURM_WANTED"], one["OLDEST_IDLE"]) for one in figures] == [(1, 1, 0)] * 2
+    assert [one["ACTIVE_SESSIONS"] for one in figures] == [0, 1]
+    assert [(one["SLURM_IDLE_NODES"], one["SLURM_ALLOC_NODES"]) for one in figures] == [(1, 1)] * 2
+    assert re.fullmatch(r"[a-z]+:[0-9-]{10}T[0-9:]{8}Z", figures[1]["SESSION_USERS"])
     assert client.node(OLDEST).has_drain_flag
     pool.rewrite_memory(OLDEST, withdrawn_at=int(time.time()) - 151)
     assert pool.report(3)["change"]["kind"] == "return"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """scontrol and squeue on PATH: they replay recorded bytes, note every call, and answer changes as Slurm does.
 
-Run as a program (under the names scontrol and squeue) this file is the fake itself; imported, it sets one up.
+Run as a program (under the names scontrol and squeue) this file is the fake itself; imported, it sets one up. munge
+and unmunge are beside them, in good order until a test writes others there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ class FakeSlurm:
             program = directory / name
             program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {Path(__file__).resolve()} {name} "$@"\n')
             program.chmod(0o755)
+        self.program("munge", "echo credential")
+        self.program("unmunge", "grep -q credential")
         self.change(ping="UP", nodes={}, jobs="", version="22.05", faults={}, busy=[], full=False)
+
+    def program(self, name: str, command: str) -> None:
+        """Put a program on PATH that runs this shell command."""
+        path = self.directory / name
+        path.write_text(f"#!/bin/sh\n{command}\n")
+        path.chmod(0o755)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -95,6 +104,8 @@ def _main(argv: list[str]) -> int:
     if argv[0] == "squeue":
         return _squeue(argv, state)
     words = [word for word in argv[1:] if not word.startswith("-")]
+    if words == ["show", "slurmd"]:
+        return _print(0, "Active Steps             = NONE\n")
     if words[0] == "ping":
         return _print(0 if state["ping"] == "UP" else 1, f"Slurmctld(primary) at ctl is {state['ping']}\n")
     if state["ping"] != "UP":

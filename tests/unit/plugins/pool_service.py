@@ -6,6 +6,7 @@ The nodes are the recorded ones, w1 to w3, so the prefix of names is "w"; the VM
 
 from __future__ import annotations
 
+import getpass
 import json
 import time
 
@@ -18,13 +19,24 @@ OWN = "w2"
 
 
 class PoolService:
-    """onegate: the double. memory: path of the memory file. arguments: options of every run."""
+    """onegate: the double. memory: path of the memory file. arguments: options of every run; report_arguments: of a
+    worker's tick."""
 
     def __init__(self, onegate, connection, directory):
         self.onegate = onegate
         self.slurm = FakeSlurm(directory / "bin")
         self.memory = directory / "memory.json"
         self.arguments = {**connection, "timeout_seconds": 25}
+        # The homes are no mount here, and the account without rights could not reach the fakes.
+        self.report_arguments = {
+            "node_name": OWN,
+            "node_prefix": "w",
+            "memory_path": str(self.memory),
+            "home_path": "",
+            "catalogue_path": str(directory),
+            "probe_user": getpass.getuser(),
+            "probe_path": str(directory / "run" / "pool_probe"),
+        }
         self.idle("22.05")
 
     def idle(self, version, last_busy_seconds_ago=5000):

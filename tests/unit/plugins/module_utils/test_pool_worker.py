@@ -10,25 +10,36 @@ import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils import oneflow_states as states
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import IncompleteReadingError
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health import Health
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import (
+    DIRECT_IDLE_REASON,
+    DIRECT_RETURNING_REASON,
+    IDLE_REASON,
+    RETURNING_REASON,
+)
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import DIRECT
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    BEGIN_RETURN,
-    BY_JOB,
-    BY_TIME,
-    DRAIN,
     LONGEST_PAUSE_SECONDS,
-    RETURN,
-    RETURN_GRACE_SECONDS,
-    NodeChange,
-    WorkerPolicy,
-    WorkerReading,
     decide_worker,
     is_returning,
     memory_after_change,
     memory_after_publication,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import WorkerMemory
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import (
+    BEGIN_RETURN,
+    BY_FREEZE,
+    BY_JOB,
+    BY_MODE,
+    BY_TIME,
+    DRAIN,
+    RETURN,
+    RETURN_GRACE_SECONDS,
+    NodeChange,
+    WorkerPolicy,
+    WorkerReading,
+)
 from tests.unit.plugins.pool_world import NOW, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 POLICY = WorkerPolicy(node_prefix=PREFIX, idle_seconds=600, drain_seconds=600, min_vms=1)
@@ -51,8 +62,8 @@ def decide(read, memory=IDLE_FOR_LONG, policy=POLICY):
 def test_an_idle_oldest_worker_drains():
     decision = decide(reading())
     assert decision.change == NodeChange(DRAIN, name_of(3), IDLE_REASON)
-    assert (decision.pending, decision.oldest_idle) == (0, 0)
-    assert decision.why == "Idle for 601 s and nothing waits: OneFlow may remove the worker."
+    assert (decision.figures.slurm_pending, decision.figures.oldest_idle) == (0, 0)
+    assert decision.why == "Nothing waits: OneFlow may remove the worker."
 
 
 @pytest.mark.parametrize(
@@ -74,6 +85,8 @@ def test_an_idle_oldest_worker_drains():
         (reading(service=make_service(cardinality=1)), "OneFlow is removing"),
         (reading(vm=make_vm(3, running=False)), "does not show this VM as running"),
         (reading([make_node(3)]), "no more workers than must stay (1)"),
+        (reading([make_node(3), make_node(4, "IDLE+DRAIN", "disk")]), "no more workers than must stay"),
+        (reading([make_node(3), make_node(4, "MIXED", "look at this")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "DOWN")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "IDLE+NOT_RESPONDING")]), "no more workers than must stay"),
         (reading([make_node(3), make_node(4, "IDLE+DRAIN+INVALID_REG")]), "no more workers than must stay"),
@@ -83,7 +96,7 @@ def test_what_keeps_a_worker_from_draining(read, why):
     decision = decide(read)
     assert decision.change is None
     assert why in decision.why
-    assert decision.oldest_idle == 0
+    assert decision.figures.oldest_idle == 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +177,7 @@ class TestOldestIdle:
     @pytest.mark.parametrize("own", [3, 4])
     def test_every_worker_of_the_role_says_it(self, own):
         read = reading([make_node(3, **DRAINED), make_node(4)], vm=make_vm(own))
-        assert decide(read, WorkerMemory(name_of(own))).oldest_idle == 1
+        assert decide(read, WorkerMemory(name_of(own))).figures.oldest_idle == 1
 
     @pytest.mark.parametrize(
         "read",
@@ -187,17 +200,17 @@ class TestOldestIdle:
     )
     @pytest.mark.parametrize("own", [3, 4])
     def test_nothing_else_does(self, read, own):
-        assert decide(replace(read, vm=make_vm(own)), WorkerMemory(name_of(own))).oldest_idle == 0
+        assert decide(replace(read, vm=make_vm(own)), WorkerMemory(name_of(own))).figures.oldest_idle == 0
 
     @pytest.mark.parametrize("flag", ["NOT_RESPONDING", "INVALID_REG"])
     def test_a_silent_oldest_is_left_to_the_portal(self, flag):
         nodes = [make_node(3, f"IDLE+DRAIN+{flag}", IDLE_REASON), make_node(4), make_node(5)]
         read = reading(nodes, service=make_service([3, 4, 5]), vm=make_vm(4))
-        assert decide(read, WorkerMemory(name_of(4))).oldest_idle == 0
+        assert decide(read, WorkerMemory(name_of(4))).figures.oldest_idle == 0
 
     def test_the_oldest_is_the_first_of_oneflows_list_and_not_the_lowest_number(self):
         read = reading([make_node(3, **DRAINED), make_node(4)], service=make_service([4, 3]))
-        assert decide(read).oldest_idle == 0
+        assert decide(read).figures.oldest_idle == 0
 
 
 class TestReturn:
@@ -207,15 +220,15 @@ class TestReturn:
     def test_a_waiting_job_begins_it(self):
         decision = decide(reading(self.drained, [make_job()]), self.memory)
         assert decision.change == NodeChange(BEGIN_RETURN, name_of(3), RETURNING_REASON)
-        assert (decision.return_cause, decision.oldest_idle, decision.pending) == (BY_JOB, 0, 1)
+        assert (decision.return_cause, decision.figures.oldest_idle, decision.figures.slurm_pending) == (BY_JOB, 0, 1)
 
     def test_a_job_that_asks_for_the_node_begins_it(self):
         decision = decide(reading(self.drained, [make_job(required=[name_of(3)])]), self.memory)
-        assert (decision.change.kind, decision.pending) == (BEGIN_RETURN, 0)
+        assert (decision.change.kind, decision.figures.slurm_pending) == (BEGIN_RETURN, 0)
 
     def test_time_begins_it_and_oldest_idle_is_withdrawn_at_once(self):
         decision = decide(reading(self.drained), replace(self.memory, drain_seconds=580))
-        assert (decision.change.kind, decision.return_cause, decision.oldest_idle) == (BEGIN_RETURN, BY_TIME, 0)
+        assert (decision.change.kind, decision.return_cause, decision.figures.oldest_idle) == (BEGIN_RETURN, BY_TIME, 0)
 
     @pytest.mark.parametrize(("seconds", "begins"), [(599, False), (600, True)])
     def test_its_time_is_drain_seconds(self, seconds, begins):
@@ -224,7 +237,7 @@ class TestReturn:
 
     def test_before_its_time_it_waits(self):
         decision = decide(reading(self.drained), self.memory)
-        assert (decision.change, decision.oldest_idle) == (None, 1)
+        assert (decision.change, decision.figures.oldest_idle) == (None, 1)
         assert decision.memory.drain_seconds == 530
         assert decision.why == "Drained for 530 s of 600 s, waiting for OneFlow."
 
@@ -260,6 +273,37 @@ class TestReturn:
         memory = replace(self.memory, withdrawn_at=NOW - 9000)
         decision = decide(reading([make_node(3, **node), make_node(4)], [make_job()], service), memory)
         assert decision.change is None
+
+    @pytest.mark.parametrize(
+        ("state", "scaling_seconds", "returns"),
+        [
+            (states.SERVICE_WARNING, 0, True),
+            (states.SERVICE_FAILED_SCALING, 0, True),
+            (states.SERVICE_SCALING, 900, False),
+            (states.SERVICE_SCALING, 901, True),
+            (states.SERVICE_COOLDOWN, 901, False),
+            (states.SERVICE_RUNNING, 901, False),
+        ],
+    )
+    def test_a_frozen_service_holds_no_worker(self, state, scaling_seconds, returns):
+        memory = replace(self.memory, scaling_since=NOW - scaling_seconds)
+        decision = decide(reading(self.drained, service=make_service(state=state)), memory)
+        assert (decision.change is not None) is returns
+        assert decision.return_cause == (BY_FREEZE if returns else "")
+        assert (decision.memory.scaling_since is not None) is (state == states.SERVICE_SCALING)
+
+    @pytest.mark.parametrize("reason", [DIRECT_IDLE_REASON, DIRECT_RETURNING_REASON])
+    def test_a_drain_that_the_portal_left_behind_is_ended_by_the_worker(self, reason):
+        """The service was switched from direct to policies."""
+        drained = [make_node(3, "IDLE+DRAIN", reason), make_node(4)]
+        decision = decide(reading(drained), self.memory)
+        assert decision.change == NodeChange(BEGIN_RETURN, name_of(3), RETURNING_REASON)
+        assert decision.return_cause == BY_MODE
+        assert f"Drained by the portal ({reason})" in decision.why
+        shrinking = make_service(cardinality=1, state=states.SERVICE_SCALING)
+        assert decide(reading(drained, service=shrinking), self.memory).change is None
+        broken = [make_node(3, "IDLE+DRAIN+FAIL", reason), make_node(4)]
+        assert decide(reading(broken), self.memory).change is None
 
     @pytest.mark.parametrize("flag", ["FAIL", "INVALID_REG", "NOT_RESPONDING"])
     @pytest.mark.parametrize("reason", [IDLE_REASON, RETURNING_REASON])
@@ -304,7 +348,7 @@ class TestMemoryOfChanges:
         assert (kept.return_cause, kept.withdrawn_at) == (BY_JOB, None)
         assert is_returning(decision, True, read) is True
         assert is_returning(decision, False, read) is False
-        told = memory_after_publication(kept, True, decision.oldest_idle, NOW + 1)
+        told = memory_after_publication(kept, True, decision.figures.oldest_idle, NOW + 1)
         assert told.withdrawn_at == NOW + 1
         assert memory_after_publication(told, True, 0, NOW + 31).withdrawn_at == NOW + 1
 
@@ -339,6 +383,94 @@ class TestMemoryOfChanges:
         assert (decision.change.kind, decision.memory.pause_seconds) == (DRAIN, 0)
 
 
+class TestDirectScaling:
+    policy = replace(POLICY, scaling=DIRECT)
+
+    def test_an_idle_worker_is_left_to_the_portal(self):
+        decision = decide(reading(), policy=self.policy)
+        assert (decision.change, decision.why) == (None, "The portal scales this pool (direct).")
+
+    def test_oneflows_rules_see_nothing_and_the_need_is_told_all_the_same(self):
+        decision = decide(reading([make_node(3, "MIXED"), make_node(4, "MIXED")], [make_job()]), policy=self.policy)
+        figures = decision.figures
+        assert (figures.slurm_pending, figures.oldest_idle, figures.slurm_wanted) == (0, 0, 1)
+        assert ": pending 1, wanted 1, " in decision.seen
+
+    @pytest.mark.parametrize("reason", [IDLE_REASON, RETURNING_REASON, DIRECT_IDLE_REASON, DIRECT_RETURNING_REASON])
+    def test_every_drain_of_ours_is_the_portals_to_end(self, reason):
+        memory = replace(TestReturn.memory, withdrawn_at=NOW - 9000, drain_seconds=9000)
+        decision = decide(
+            reading([make_node(3, "IDLE+DRAIN", reason), make_node(4)], [make_job()]), memory, self.policy
+        )
+        assert (decision.change, decision.figures.oldest_idle) == (None, 0)
+        assert decision.why == f"The portal scales this pool (direct) and ends this drain ({reason})."
+        assert (decision.memory.is_drained_by_us, decision.memory.drain_seconds) == (True, 0)
+
+    def test_a_foreign_drain_is_named(self):
+        decision = decide(reading([make_node(3, "IDLE+DRAIN", "disk", "admin"), make_node(4)]), policy=self.policy)
+        assert "touched by admin (disk): left alone" in decision.why
+
+
+class TestPinnedRole:
+    """OneFlow removes the first of its list: a limit of the contract, so it is said."""
+
+    @pytest.mark.parametrize(
+        ("oldest", "what"),
+        [
+            ([make_node(3, "IDLE+DRAIN", "disk\nfull", "admin")], "touched by admin (disk full)"),
+            ([make_node(3, "DOWN")], "DOWN+DYNAMIC_NORM"),
+            ([], "not registered with slurmctld"),
+        ],
+    )
+    def test_the_others_say_what_holds_them(self, oldest, what):
+        decision = decide(reading([*oldest, make_node(4)], vm=make_vm(4)), WorkerMemory(name_of(4)))
+        assert decision.why == (
+            f"Not the oldest worker of the role, which is ood-worker-3, {what}. The role does not shrink until "
+            "ood-worker-3 is back in service or its VM is terminated: OneFlow removes it first."
+        )
+
+    def test_the_oldest_itself_says_it(self):
+        decision = decide(reading([make_node(3, "IDLE+DRAIN", "disk", "admin"), make_node(4)]))
+        assert decision.why.endswith("(disk): left alone. The role does not shrink until ood-worker-3 is back in "
+                                     "service or its VM is terminated: OneFlow removes it first.")  # fmt: skip
+
+    @pytest.mark.parametrize("oldest", [make_node(3), make_node(3, **DRAINED), make_node(3, "MIXED")])
+    def test_an_oldest_in_order_is_only_named(self, oldest):
+        decision = decide(reading([oldest, make_node(4)], vm=make_vm(4)), WorkerMemory(name_of(4)))
+        assert decision.why == "Not the oldest worker of the role, which is ood-worker-3."
+
+
+class TestFigures:
+    def test_of_a_busy_worker(self):
+        start = 1_800_000_000 - 3600
+        jobs = [
+            replace(make_job(9, state="RUNNING", nodes=[name_of(3)]), start_time=start + 60, user="bob"),
+            replace(make_job(8, state="SUSPENDED", nodes=[name_of(3)]), start_time=start),
+            replace(make_job(7, state="COMPLETING", nodes=[name_of(3)]), start_time=start),
+            make_job(6, state="COMPLETED", nodes=[name_of(4)], end=NOW - 10),
+            make_job(5, reason="Priority"),
+        ]
+        read = replace(reading([make_node(3, "MIXED"), make_node(4, "DOWN")], jobs), health=Health(False, "Sick."))
+        assert decide(read).figures.attributes() == {
+            "SLURM_PENDING": 1, "OLDEST_IDLE": 0, "SLURM_WANTED": 1, "HEALTHY": 0, "ACTIVE_SESSIONS": 2,
+            "IDLE_SECONDS": 0, "SLURM_IDLE_NODES": 1, "SLURM_ALLOC_NODES": 1,
+            "SESSION_USERS": "alice:2027-01-15T07:00:00Z;bob:2027-01-15T07:01:00Z",
+        }  # fmt: skip
+
+    def test_of_an_idle_one(self):
+        assert decide(reading()).figures.attributes() == {
+            "SLURM_PENDING": 0, "OLDEST_IDLE": 0, "SLURM_WANTED": 0, "HEALTHY": 1, "ACTIVE_SESSIONS": 0,
+            "IDLE_SECONDS": 601, "SLURM_IDLE_NODES": 2, "SLURM_ALLOC_NODES": 0, "SESSION_USERS": "",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("is_healthy", [True, False])
+    def test_without_controller_only_what_is_known(self, is_healthy):
+        read = WorkerReading(NOW, None, make_service(), make_vm(3), Health(is_healthy))
+        assert decide(read).figures.attributes() == {
+            "SLURM_PENDING": 0, "OLDEST_IDLE": 0, "SLURM_WANTED": 0, "HEALTHY": int(is_healthy),
+        }  # fmt: skip
+
+
 class TestIncompleteReadings:
     def test_a_service_that_does_not_list_this_vm(self):
         with pytest.raises(IncompleteReadingError, match=r"does not list this VM \(9\)"):
@@ -350,8 +482,8 @@ class TestIncompleteReadings:
 
     def test_a_controller_that_does_not_answer(self):
         decision = decide(WorkerReading(NOW, None, make_service(), make_vm(3)))
-        assert (decision.pending, decision.oldest_idle, decision.change) == (0, 0, None)
-        assert decision.why.startswith("slurmctld does not answer")
+        assert (decision.figures.slurm_pending, decision.figures.oldest_idle, decision.change) == (0, 0, None)
+        assert "slurmctld does not answer" in decision.seen
         assert decision.memory == replace(IDLE_FOR_LONG, updated_at=NOW)
 
     def test_a_controller_away_closes_no_gap_of_memory(self):
@@ -360,18 +492,21 @@ class TestIncompleteReadings:
 
     def test_a_node_that_is_not_registered(self):
         decision = decide(reading([make_node(4)], [make_job()]))
-        assert (decision.change, decision.pending) == (None, 1)
+        assert (decision.change, decision.figures.slurm_pending) == (None, 1)
         assert "is not registered" in decision.why
 
 
 def test_the_pending_figure_is_the_same_on_every_worker_and_uses_remembered_shapes():
     nodes = [make_node(3, cpus=2), make_node(4, cpus=4)]
     jobs = [make_job(1, cpus=4), make_job(2, cpus=8)]
-    figures = {decide(reading(nodes, jobs, vm=make_vm(own)), WorkerMemory(name_of(own))).pending for own in (3, 4)}
+    figures = {
+        decide(reading(nodes, jobs, vm=make_vm(own)), WorkerMemory(name_of(own))).figures.slurm_pending
+        for own in (3, 4)
+    }
     assert figures == {1}
     remembered = decide(reading(nodes, jobs)).memory
-    assert decide(reading([], jobs), remembered).pending == 1
-    assert decide(reading([], jobs), WorkerMemory(name_of(3))).pending == 0
+    assert decide(reading([], jobs), remembered).figures.slurm_pending == 1
+    assert decide(reading([], jobs), WorkerMemory(name_of(3))).figures.slurm_pending == 0
 
 
 def test_roles_are_apart():
@@ -381,5 +516,5 @@ def test_roles_are_apart():
     jobs = [make_job(cpus=8)]
     small = decide(reading(nodes, jobs, service))
     big = decide(reading(nodes, jobs, service, make_vm(7, "worker_big")), WorkerMemory(name_of(7)))
-    assert (small.pending, big.pending) == (0, 1)
+    assert (small.figures.slurm_pending, big.figures.slurm_pending) == (0, 1)
     assert small.change.kind == DRAIN

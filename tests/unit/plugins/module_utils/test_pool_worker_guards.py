@@ -14,25 +14,32 @@ from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states import (
     SERVICE_DONE,
+    SERVICE_FAILED_SCALING,
     SERVICE_RUNNING,
+    SERVICE_SCALING,
     SERVICE_UNDEPLOYING,
+    SERVICE_WARNING,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_encode import encode_attributes
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    BEGIN_RETURN,
-    DRAIN,
-    RETURN,
-    WorkerPolicy,
-    WorkerReading,
     decide_worker,
     is_returning,
     memory_after_change,
     memory_after_publication,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_line import tick_line
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import (
     WorkerMemory,
     worker_memory_from_json,
+)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import (
+    BEGIN_RETURN,
+    DRAIN,
+    RETURN,
+    WorkerPolicy,
+    WorkerReading,
 )
 from tests.unit.plugins.pool_world import NOW, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
@@ -43,8 +50,11 @@ NODES = {
     "idle": ("IDLE", ""),
     "drained": ("IDLE+DRAIN", IDLE_REASON),
     "returning": ("IDLE+DRAIN", RETURNING_REASON),
+    "drained by the portal": ("IDLE+DRAIN", "onehpc:direct:idle"),
 }
-ODD_REASONS = ["", IDLE_REASON, RETURNING_REASON, "disk", IDLE_REASON + "!", "onehpc:direct:idle", "Not responding"]
+ODD_REASONS = [
+    "", IDLE_REASON, RETURNING_REASON, "disk", IDLE_REASON + "!", "onehpc:direct:returning", "Not responding",
+]  # fmt: skip
 ODD_STATES = [
     "IDLE", "IDLE+DRAIN", "MIXED", "ALLOCATED+DRAIN", "DOWN", "DOWN+DRAIN", "IDLE+NOT_RESPONDING", "IDLE+FAIL",
     "IDLE+DRAIN+NOT_RESPONDING", "IDLE+DRAIN+FAIL", "IDLE+DRAIN+INVALID_REG", "IDLE+COMPLETING", "IDLE+PLANNED",
@@ -52,7 +62,7 @@ ODD_STATES = [
 ]  # fmt: skip
 ODDITIES = [
     "own node", "own reason", "another node", "gone node", "live job", "waiting job", "asking job", "finished job",
-    "useless job", "service state", "cardinality", "minimum", "vm", "order", "idle since", "pause", "memory",
+    "useless job", "service state", "cardinality", "minimum", "vm", "order", "idle since", "pause", "memory", "scaling",
 ]  # fmt: skip
 
 
@@ -104,8 +114,12 @@ def worlds(draw):
         pause_seconds=1200,
         pause_until=pick("pause", None, NOW, NOW + 1, NOW + 5000),
         pause_cardinality=pick("pause", None, 3, 4),
+        scaling_since=pick("memory", None, NOW - 900, NOW - 901),
     )
-    policy = WorkerPolicy(PREFIX, idle_seconds=600, drain_seconds=600, min_vms=pick("minimum", 1, 0, 2, 3, 4))
+    policy = WorkerPolicy(
+        PREFIX, idle_seconds=600, drain_seconds=600, min_vms=pick("minimum", 1, 0, 2, 3, 4),
+        scaling=pick("scaling", "policies", "direct"),
+    )  # fmt: skip
     reading = WorkerReading(
         NOW, SlurmReading(tuple(nodes.values()), tuple(jobs)), service, make_vm(3, running=pick("vm", True, False))
     )
@@ -122,9 +136,14 @@ class Facts:
         self.own = nodes.get(name_of(reading.vm.id))
         self.oldest = nodes.get(self.listed[0])
         bad = {"NOT_RESPONDING", "INVALID_REG"}
+        ours = {
+            f"onehpc:{mode}:{what}" for mode in ("policies", "direct") for what in ("idle", "returning")
+        }  # fmt: skip
         responding = [
-            n for n in nodes.values() if n.name in self.listed and n.base_state != "DOWN" and not n.flags & bad
-        ]
+            n for n in nodes.values()
+            if n.name in self.listed and n.base_state != "DOWN" and not n.flags & bad
+            and ("DRAIN" not in n.flags and not n.reason or "DRAIN" in n.flags and n.reason in ours)
+        ]  # fmt: skip
         self.above_minimum = len(responding) > max(policy.min_vms, 1)
         waiting = [j for j in reading.slurm.jobs if j.state == "PENDING" and j.reason in COUNTING_REASONS]
         # Without a registered node of the role its shape is not known, and nothing counts.
@@ -168,11 +187,14 @@ def test_oldest_idle_guards(world):
     policy, reading, memory = world
     decision = decide_worker(policy, reading, memory)
     facts = Facts(policy, reading)
-    assert decision.pending == len(facts.waiting)
-    if decision.oldest_idle == 0:
+    if policy.scaling == "direct":
+        assert (decision.figures.slurm_pending, decision.figures.oldest_idle, decision.change) == (0, 0, None)
+        return
+    assert decision.figures.slurm_pending == len(facts.waiting)
+    if decision.figures.oldest_idle == 0:
         return
     event("oldest idle")
-    assert decision.oldest_idle == 1
+    assert decision.figures.oldest_idle == 1
     assert (facts.oldest.base_state, facts.oldest.reason) == ("IDLE", IDLE_REASON)
     assert facts.oldest.flags <= {"DYNAMIC_NORM", "DRAIN", "FAIL"} and "DRAIN" in facts.oldest.flags
     assert facts.oldest.name not in facts.busy | facts.asked
@@ -195,16 +217,56 @@ def test_return_guards(world):
     assert not facts.own.flags & {"FAIL", "INVALID_REG", "NOT_RESPONDING"}
     assert reading.service.state not in (SERVICE_UNDEPLOYING, SERVICE_DONE)
     assert not facts.shrinking
-    assert decision.oldest_idle == 0 or facts.own is not facts.oldest
+    assert decision.figures.oldest_idle == 0 or facts.own is not facts.oldest
     if decision.change.kind == BEGIN_RETURN:
-        assert facts.own.reason == IDLE_REASON
-        assert facts.waiting or facts.own.name in facts.asked or decision.memory.drain_seconds >= policy.drain_seconds
-        assert decision.oldest_idle == 0
+        state = reading.service.state
+        is_stuck = state == SERVICE_SCALING and memory.scaling_since == NOW - 901
+        assert facts.own.reason in ("onehpc:direct:idle", "onehpc:direct:returning") or (
+            facts.own.reason == IDLE_REASON
+            and (
+                facts.waiting
+                or facts.own.name in facts.asked
+                or decision.memory.drain_seconds >= policy.drain_seconds
+                or state in (SERVICE_WARNING, SERVICE_FAILED_SCALING)
+                or is_stuck
+            )
+        )
+        assert decision.figures.oldest_idle == 0
     else:
         assert decision.change.kind == RETURN
         assert facts.own.reason == RETURNING_REASON
         assert memory.withdrawn_at is not None and NOW - memory.withdrawn_at >= 150
         assert reading.vm.is_running
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds(), st.sampled_from(["policies", "direct"]))
+def test_the_figures_of_any_situation(world, scaling):
+    policy, reading, memory = world
+    figures = decide_worker(replace(policy, scaling=scaling), reading, memory).figures
+    facts = Facts(policy, reading)
+    on_own = [job for job in reading.slurm.jobs if job.state in LIVE_STATES and name_of(3) in job.nodes]
+    assert figures.active_sessions == sum(1 for job in on_own if job.state != "COMPLETING")
+    assert figures.idle_seconds == 0 if on_own and facts.own else figures.idle_seconds >= 0
+    busy = sum(1 for node in reading.slurm.nodes if node.name in facts.busy)
+    assert (figures.slurm_alloc_nodes, figures.slurm_idle_nodes) == (busy, len(reading.slurm.nodes) - busy)
+    assert bool(figures.session_users) == (figures.active_sessions > 0)
+    # The workers that are wanted are told in either mode.
+    assert figures.slurm_wanted <= len(facts.waiting)
+    encode_attributes(figures.attributes())
+    assert all(str(value).isdigit() for name, value in figures.attributes().items() if name != "SESSION_USERS")
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds())
+def test_the_line_in_the_log(world):
+    policy, reading, memory = world
+    decision = decide_worker(policy, reading, memory)
+    line = tick_line(reading, decision, decision.change is not None, "")
+    assert line.isprintable() and line.endswith(".")
+    place = reading.service.role("worker").vm_ids.index(3) + 1
+    assert line.startswith(f"worker 3 ({'oldest' if place == 1 else f'number {place}'} of 3): pending ")
+    assert ("; nothing changed: " in line) == (decision.change is None)
 
 
 @settings(max_examples=200, deadline=None)
@@ -250,8 +312,10 @@ def test_a_node_returns_only_when_oldest_idle_has_been_0_for_150_seconds(data):
                 first_zero = min(at for at, figure in published if figure == 0 and at > now - since_one)
                 assert now - first_zero >= 150
         if data.draw(st.integers(0, 4)):
-            published.append((now, decision.oldest_idle))
-            memory = memory_after_publication(memory, is_returning(decision, made, reading), decision.oldest_idle, now)
+            published.append((now, decision.figures.oldest_idle))
+            memory = memory_after_publication(
+                memory, is_returning(decision, made, reading), decision.figures.oldest_idle, now
+            )
         memory = worker_memory_from_json(memory.to_json(), memory.node_name)
 
 

@@ -40,7 +40,7 @@ def test_an_idle_worker_takes_its_node_with_it(pool):
     assert sorted(pool.slurm.state["nodes"]) == ["w1", "w3"]
 
 
-@pytest.mark.parametrize("reason", ["onehpc:policies:idle", "onehpc:policies:returning"])
+@pytest.mark.parametrize("reason", ["onehpc:policies:idle", "onehpc:policies:returning", "onehpc:direct:idle"])
 def test_our_own_drain_does_not_keep_the_node(pool, reason):
     pool.slurm.rewrite_node(OWN, "State=IDLE", "State=IDLE+DRAIN")
     nodes = pool.slurm.state["nodes"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 
@@ -13,7 +14,7 @@ from tests.unit.plugins.onegate_double import TOKEN, vm_body
 from tests.unit.plugins.pool_service import OWN, PoolService
 from tests.unit.plugins.slurm_samples import VERSIONS, recorded
 
-READS = ["scontrol ping", "scontrol -o show node", "squeue -h -a -t all -O"]
+READS = ["scontrol show slurmd", "scontrol ping", "scontrol -o show node", "squeue -h -a -t all -O"]
 IDLE_REASON = "onehpc:policies:idle"
 RETURNING_REASON = "onehpc:policies:returning"
 WAITING = [
@@ -27,7 +28,7 @@ def pool(onegate, connection, tmp_path):
     """VM 2 is the oldest of three workers, all idle for long."""
     service = PoolService(onegate, connection, tmp_path)
     service.list_workers(2, 3, 1)
-    service.arguments.update(node_name=OWN, node_prefix="w", memory_path=str(service.memory))
+    service.arguments.update(service.report_arguments)
     return service
 
 
@@ -43,14 +44,24 @@ def test_the_recorded_queue(pool, version):
     pool.slurm.replay(recorded(version, "mixed", "nodes"), recorded(version, "mixed", "squeue"))
     run = tick(pool)
     assert run.exit_code == 0
-    assert run.result["figures"] == {"SLURM_PENDING": 35, "OLDEST_IDLE": 0}
+    assert run.result["figures"] == {
+        "SLURM_PENDING": 35, "OLDEST_IDLE": 0, "SLURM_WANTED": 30, "HEALTHY": 1, "ACTIVE_SESSIONS": 1,
+        "IDLE_SECONDS": 0, "SLURM_IDLE_NODES": 0, "SLURM_ALLOC_NODES": 3,
+        "SESSION_USERS": "bob:2026-11-30T13:34:05Z",
+    }  # fmt: skip
+    template = pool.onegate.user_template()
+    assert {name: template[name] for name in run.result["figures"]} == {
+        name: str(value) for name, value in run.result["figures"].items()
+    }
+    assert template["SLURM_NODENAME"] == OWN
     assert pool.published() == {"SLURM_PENDING": "35", "OLDEST_IDLE": "0"}
     assert (run.result["change"], run.result["role"], run.result["service_state"]) == (None, "worker", "RUNNING")
-    assert run.result["why"] == "The node is ALLOCATED+DYNAMIC_NORM."
+    assert run.result["why"].endswith("; nothing changed: The node is ALLOCATED+DYNAMIC_NORM.")
 
 
 def without_seconds(result):
-    return {**result, "why": re.sub(r"\d+ s", "some s", result["why"]), "invocation": None}
+    figures = {**result["figures"], "IDLE_SECONDS": None}
+    return {**result, "why": re.sub(r"\d+ s", "some s", result["why"]), "figures": figures, "invocation": None}
 
 
 def test_the_calls_of_a_quiet_tick(pool):
@@ -66,7 +77,11 @@ def test_the_calls_of_a_quiet_tick(pool):
     # Read back only when OLDEST_IDLE changes.
     assert pool.onegate.calls() == ["GET /vm", "GET /service", "PUT /vm"]
     form = pool.onegate.requests[-1].form
-    assert re.fullmatch(r"SLURM_PENDING=1\nOLDEST_IDLE=0\nREPORT_TIME=\d+", form["data"])
+    assert re.fullmatch(
+        "SLURM_PENDING=1\nOLDEST_IDLE=0\nSLURM_WANTED=1\nHEALTHY=1\nACTIVE_SESSIONS=0\nIDLE_SECONDS=[0-9]+\n"
+        'SLURM_IDLE_NODES=3\nSLURM_ALLOC_NODES=0\nSESSION_USERS=""\nSLURM_NODENAME=w2\nREPORT_TIME=[0-9]+',
+        form["data"],
+    )
     assert abs(int(pool.onegate.user_template()["REPORT_TIME"]) - time.time()) < 60
 
 
@@ -165,7 +180,9 @@ def test_a_controller_that_is_down_is_not_a_failure(pool):
     assert run.exit_code == 0
     assert run.result["controller_up"] is False
     assert pool.published() == {"SLURM_PENDING": "0", "OLDEST_IDLE": "0"}
-    assert pool.slurm.calls() == ["scontrol ping"]
+    assert pool.slurm.calls() == READS[:2]
+    template = pool.onegate.user_template()
+    assert (template["HEALTHY"], template["SLURM_WANTED"], template["SLURM_IDLE_NODES"]) == ("1", "0", "3")
     assert "slurmctld does not answer" in run.result["why"]
 
 
@@ -189,7 +206,9 @@ def test_any_other_failure_ends_with_neutral_figures(pool, faults, said):
     assert said in run.result["msg"]
     assert run.result["msg"].endswith("Neutral figures were published.")
     assert pool.published() == {"SLURM_PENDING": "0", "OLDEST_IDLE": "0"}
-    assert "REPORT_TIME" in pool.onegate.user_template()
+    template = pool.onegate.user_template()
+    assert (template["HEALTHY"], template["SLURM_WANTED"]) == ("0", "0")
+    assert abs(int(template["REPORT_TIME"]) - time.time()) < 60
 
 
 def test_a_dead_oneflow_is_a_failure_with_neutral_figures(pool):
@@ -201,7 +220,7 @@ def test_a_dead_oneflow_is_a_failure_with_neutral_figures(pool):
     assert run.failed
     assert "answered 404 to GET /service" in run.result["msg"]
     assert pool.published() == {"SLURM_PENDING": "0", "OLDEST_IDLE": "0"}
-    assert pool.slurm.calls() == []
+    assert pool.slurm.calls() == READS[:1]
 
 
 def test_a_service_without_this_vm_is_a_failure(pool):
@@ -276,3 +295,74 @@ def test_a_memory_that_cannot_be_written_is_a_failure(pool, tmp_path):
     run = tick(pool, memory_path=str(tmp_path / "file" / "memory.json"))
     assert run.failed
     assert "where the pool remembers" in run.result["msg"]
+
+
+def test_direct_scaling_publishes_nothing_that_oneflow_acts_on(pool):
+    pool.slurm.set_job_lines(WAITING)
+    for name in ("w1", "w2", "w3"):
+        pool.slurm.rewrite_node(name, "State=IDLE", "State=MIXED")
+    run = tick(pool, scaling="direct")
+    assert run.result["change"] is None
+    assert pool.published() == {"SLURM_PENDING": "0", "OLDEST_IDLE": "0"}
+    assert pool.onegate.user_template()["SLURM_WANTED"] == "1"
+    assert run.result["why"].startswith("worker 2 (oldest of 3): pending 1, wanted 1, sessions 0, idle ")
+
+
+def test_another_way_of_scaling_is_refused(pool):
+    run = tick(pool, scaling="both")
+    assert run.failed
+    assert run.result["msg"] == "value of scaling must be one of: policies, direct, got: both"
+
+
+def test_a_drain_of_the_other_mode_is_taken_back(pool):
+    """The change is checked against the reason that was read."""
+    pool.slurm.rewrite_node(OWN, "State=IDLE", "State=IDLE+DRAIN")
+    nodes = pool.slurm.state["nodes"]
+    pool.slurm.change(nodes={**nodes, OWN: nodes[OWN] + " Reason=onehpc:direct:idle [root@1796045808]"})
+    kept = tick(pool, scaling="direct")
+    assert kept.result["change"] is None
+    assert kept.result["why"].endswith("The portal scales this pool (direct) and ends this drain (onehpc:direct:idle).")
+    begun = tick(pool)
+    assert begun.result["change"] == {"kind": "begin-return", "node": OWN, "reason": RETURNING_REASON}
+    assert pool.published()["OLDEST_IDLE"] == "0"
+
+
+class TestHealth:
+    def test_everything_ready(self, pool):
+        run = tick(pool)
+        assert run.result["healthy"] is True
+        assert "Not healthy" not in run.result["why"]
+
+    def test_what_is_not_ready_is_named(self, pool, tmp_path):
+        pool.slurm.program("unmunge", "echo 'unmunge: Error: Expired credential' >&2; exit 15")
+        pool.slurm.change(faults={"scontrol show slurmd": [1, "", "slurm_load_slurmd_status error\n", 0]})
+        run = tick(pool, home_path="/no-home", catalogue_path=str(tmp_path / "nothing"))
+        assert run.exit_code == 0
+        assert run.result["healthy"] is False
+        assert pool.onegate.user_template()["HEALTHY"] == "0"
+        assert run.result["why"].endswith(
+            "Not healthy: slurmd: slurm_load_slurmd_status error; munge: unmunge: Error: Expired credential; "
+            f"/no-home: it is no mount of type nfs4; {tmp_path}/nothing: No such file or directory."
+        )
+        # An unhealthy worker decides all the same.
+        assert run.result["change"]["kind"] == "drain"
+
+    def test_probes_that_hang_cost_seconds(self, pool):
+        pool.slurm.program("munge", "sleep 60")
+        pool.slurm.change(faults={"scontrol show slurmd": [0, "", "", 60]})
+        started = time.monotonic()
+        run = tick(pool)
+        assert time.monotonic() - started < 10
+        assert run.result["healthy"] is False
+        assert "slurmd: no answer within 2 s; munge: no answer within 2 s." in run.result["why"]
+
+    def test_a_probe_that_cannot_be_started(self, pool):
+        run = tick(pool, probe_path="/proc/pool_probe")
+        assert run.exit_code == 0
+        assert "the look at it could not start" in run.result["why"]
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root chooses the account of a child")
+    def test_an_account_that_does_not_exist(self, pool):
+        run = tick(pool, probe_user="no-such-user")
+        assert run.exit_code == 0
+        assert "there is no user no-such-user" in run.result["why"]
