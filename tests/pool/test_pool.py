@@ -23,6 +23,7 @@ BIG_JOB = ("--mem=650",)
 IDLE, RETURNING = "onehpc:policies:idle", "onehpc:policies:returning"
 FOREIGN = "admin: new disk"
 RETURN_GRACE_SECONDS = 150
+SHORTEST_ABSENCE_SECONDS = 20
 
 # -- a power cut, and growth ------------------------------------------------------------------------------------------
 
@@ -45,8 +46,20 @@ def test_the_job_of_a_worker_without_power_fails_with_its_node(pool, grown):
     assert (job["Restarts"], job["NodeList"]) == ("0", node_name(grown["lost"]))
 
 
-def test_its_node_is_deleted_only_after_two_readings(pool, grown):
+def test_its_node_is_set_down_and_then_deleted_after_a_second_reading(pool, grown):
+    name = node_name(grown["lost"])
+    left = pool.progress.wait_for(
+        "OneFlow to list the VM no longer",
+        lambda: pool.events(grown["since"], "NODE_REMOVED", role=BIG),
+        timeout_seconds=60,
+    )
     pool.wait_without_node(grown["lost"])
+    assert time.time() - left[0]["time"] >= SHORTEST_ABSENCE_SECONDS
+    # By the portal's tick, unless slurmctld has missed the node for SlurmdTimeout before.
+    log = pool.service.run_on_portal("journalctl --no-pager --output short-unix --unit slurmctld").stdout
+    by_tick = [line for line in log.splitlines() if f"update_node: node {name} state set to DOWN" in line]
+    assert len(by_tick) == 1 or f"Nodes {name} not responding, setting DOWN" in log
+    assert [line for line in by_tick if float(line.split()[0]) < left[0]["time"] + SHORTEST_ABSENCE_SECONDS] == []
 
 
 def test_another_vm_comes_for_it(pool, grown):
