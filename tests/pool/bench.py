@@ -23,19 +23,20 @@ journalctl --no-pager --output cat _SYSTEMD_INVOCATION_ID="$(systemctl show --pr
 exit $status
 """
 TICK_SECONDS = 60
-EXPLAIN = (
-    "ANSIBLE_CONFIG=/etc/onehpc/ansible.cfg /opt/onehpc/venv/bin/ansible-playbook -v --check "
-    "onehpc.ondemand.reconcile_{role}"
-)
 
 
 @dataclass(frozen=True)
 class Tick:
-    """One run of a reconcile unit: whether it ended well, what it wrote, and how long it took."""
+    """One run of a reconcile unit: whether it ended well, what it wrote into the journal, and how long it took."""
 
     succeeded: bool
     output: str
     seconds: float
+
+    @property
+    def said(self) -> str:
+        """What it wrote, in one line."""
+        return " ".join(self.output.split())
 
 
 class PoolBench:
@@ -68,12 +69,6 @@ class PoolBench:
         vm_ids = list(vm_ids)
         with ThreadPoolExecutor(len(vm_ids)) as executor:
             return dict(zip(vm_ids, executor.map(self.tick, vm_ids), strict=True))
-
-    def explanation(self, vm_id: int) -> str:
-        """What a tick of the worker would do now, and why: its module's result in check mode."""
-        return " ".join(
-            self.service.run(vm_id, EXPLAIN.format(role="worker"), timeout_seconds=TICK_SECONDS).stdout.split()
-        )
 
     # -- readings -------------------------------------------------------------------------------------------------
 
@@ -113,6 +108,17 @@ class PoolBench:
         self.progress.wait_for(
             f"{node_name(vm_id)} to have the reason '{reason}'", read, timeout_seconds=timeout_seconds
         )
+
+    def wait_healthy(self, vm_id: int) -> None:
+        """Run the worker's ticks until it says that it is healthy: on a busy machine a probe may be late."""
+
+        def read() -> bool:
+            tick = self.tick(vm_id)
+            if self.figures(vm_id)["HEALTHY"] == "1":
+                return True
+            raise NotYet(tick.said)
+
+        self.progress.wait_for(f"{node_name(vm_id)} to be healthy", read, timeout_seconds=120)
 
     def wait_pending(self, job_id: int) -> None:
         """Wait until the job waits because no node is free."""

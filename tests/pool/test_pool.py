@@ -15,7 +15,6 @@ from tests.opennebula.states import VmState
 from tests.pool.template import BIG, IDLE_SECONDS, MAXIMUM, MINIMUM, WORKER
 from tests.service.accounting import COMPLETION_LOG
 from tests.service.cluster import node_name
-from tests.service.progress import NotYet
 
 # One fills a worker of its role. The second asks for no role, but for more memory than a worker of the other has.
 WORKER_JOB = ("--exclusive", "--mem=100", "--constraint=worker")
@@ -152,16 +151,12 @@ def test_somebody_elses_drain_between_reading_and_writing_stands(pool, foreign):
     assert pool.reason(oldest) == FOREIGN
 
 
-def test_the_pool_says_why_it_leaves_such_a_worker_alone(pool, foreign):
-    oldest, _ = foreign
-    said = pool.explanation(oldest)
-    assert f"Node {node_name(oldest)} was touched by root ({FOREIGN}): left alone." in said
-
-
 def test_no_tick_touches_it_and_nobody_may_remove_it(pool, foreign):
     oldest, _ = foreign
     for _ in range(2):
-        assert all(tick.succeeded for tick in pool.ticks([*pool.workers(), pool.portal]).values())
+        ticks = pool.ticks([*pool.workers(), pool.portal])
+        assert [tick.output for tick in ticks.values() if not tick.succeeded] == []
+        assert f"Node {node_name(oldest)} was touched by root ({FOREIGN}): left alone." in ticks[oldest].said
     assert pool.reason(oldest) == FOREIGN
     assert {pool.figures(vm_id)["OLDEST_IDLE"] for vm_id in pool.workers()} == {"0"}
 
@@ -240,6 +235,8 @@ def away(pool, returned):
             timeout_seconds=120,
         )
         ticks_later = pool.ticks([*workers, pool.portal])
+        for vm_id in workers:
+            pool.wait_healthy(vm_id)
     finally:
         pool.service.run_on_portal("systemctl start slurmctld")
     return {
@@ -257,7 +254,7 @@ def test_a_controller_that_is_away_is_no_failed_tick(pool, away):
     assert [tick.output for tick in away["ticks"] if not tick.succeeded] == []
 
 
-def test_the_figures_are_neutral_without_a_controller(pool, away):
+def test_the_figures_of_the_pool_are_neutral_without_a_controller_and_health_is_not(pool, away):
     for figures in away["figures"].values():
         assert (figures["SLURM_PENDING"], figures["OLDEST_IDLE"]) == ("0", "0")
     assert read_as(pool, away["since"], WORKER, "OLDEST_IDLE", until=away["until"]) == {"0.0"}
@@ -280,15 +277,14 @@ def test_everything_goes_on_with_the_controller(pool, away):
 
 
 def test_at_its_minimum_a_role_keeps_its_workers(pool, away):
-    def said():
-        text = pool.explanation(pool.workers(WORKER)[0])
-        if "Idle for" in text:
-            raise NotYet(text)
-        return text
-
-    text = pool.progress.wait_for("the oldest worker to be idle for long enough", said, timeout_seconds=90)
-    assert f"The role has no more workers than must stay ({MINIMUM[WORKER]})." in text
-    assert pool.reason(pool.workers(WORKER)[0]) == ""
+    oldest = pool.workers(WORKER)[0]
+    job = pool.jobs.submit("last", *WORKER_JOB, f"--nodelist={node_name(oldest)}")
+    pool.cluster.wait_job(job, "RUNNING", 60)
+    pool.jobs.end("last")
+    wait_idle(pool, float(pool.cluster.wait_job(job, "COMPLETED", 60)["EndTime"]))
+    tick = pool.tick(oldest)
+    assert f"The role has no more workers than must stay ({MINIMUM[WORKER]})." in tick.said
+    assert pool.reason(oldest) == ""
 
 
 def test_each_job_but_the_one_without_power_was_completed(pool, away):

@@ -18,8 +18,7 @@ STUCK = "ps -eo pid=,ppid=,stat=,user=,args= | awk '$2 != 2 && $3 ~ /^D/'"
 def hung(pool):
     """Ticks and stuck processes of a worker while the file server hangs, and what it published then."""
     worker, storage = pool.workers(WORKER)[0], host_name(pool.service.single("storage"))
-    assert pool.tick(worker).succeeded
-    assert pool.figures(worker)["HEALTHY"] == "1"
+    pool.wait_healthy(worker)
     pool.service.lab.freeze(storage)
     try:
         ticks = [pool.tick(worker) for _ in range(TICKS)]
@@ -47,10 +46,4 @@ def test_at_most_one_look_is_stuck(hung):
 
 
 def test_it_is_healthy_again_once_the_server_answers(pool, hung):
-    worker, *_ = hung
-
-    def healthy():
-        assert pool.tick(worker).succeeded
-        return pool.figures(worker)["HEALTHY"] == "1"
-
-    pool.progress.wait_for("the worker to be healthy", healthy, timeout_seconds=120)
+    pool.wait_healthy(hung[0])
