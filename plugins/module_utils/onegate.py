@@ -9,7 +9,7 @@ import email.utils
 import json
 import re
 import time
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.context import ONE_ENV, ContextError, read_context
 from ansible_collections.onehpc.ondemand.plugins.module_utils.deadline import Deadline
@@ -45,7 +45,8 @@ class OneGateClient:
     """Calls of one VM to one endpoint. Safe for use by several threads at once.
 
     timeout_seconds: for one call with all its retries. A 5xx, a refused connection and a broken answer are tried
-    again up to three times; 4xx never. Every method raises OneGateError; none ever shows the token.
+    again up to three times; 4xx never, and never what would act twice. Every method raises OneGateError; none ever
+    shows the token.
     server_clock_skew_seconds: the server's clock minus ours at the last answer (float, good to about a second),
     or None while no answer carried a Date (OneGate itself sends none, a proxy before it does).
     """
@@ -86,6 +87,21 @@ class OneGateClient:
         """Publish attributes on another VM of the same service, all or none."""
         self._update(f"/vms/{vm_id}", attributes)
 
+    def put_cardinality(self, role_name, cardinality):
+        """Let OneFlow bring a role of this service to so many VMs; status 400 when it does not.
+
+        It does not outside state RUNNING, nor out of the role's bounds. Fewer than it has removes the oldest.
+        """
+        self._act("PUT", f"/service/role/{quote(role_name, safe='')}", {"cardinality": cardinality})
+
+    def terminate_vm(self, vm_id):
+        """Let a VM of the same service be shut down and removed; it goes on running for a while."""
+        self._act("POST", f"/vms/{vm_id}/action", {"action": {"perform": "terminate"}})
+
+    def _act(self, method, path, order):
+        headers = {"Content-Type": "application/json"}
+        self._call(method, path, json.dumps(order).encode("ascii"), headers, lambda body: None, is_repeatable=False)
+
     def _read(self, path):
         return self._call("GET", path, None, {}, json.loads)
 
@@ -94,10 +110,10 @@ class OneGateClient:
         form = urlencode({"data": encode_attributes(attributes), "type": "1"}).encode("ascii")
         self._call("PUT", path, form, {"Content-Type": "application/x-www-form-urlencoded"}, lambda body: None)
 
-    def _call(self, method, path, body, headers, decode):
+    def _call(self, method, path, body, headers, decode, is_repeatable=True):
         deadline = Deadline(self.timeout_seconds)
         headers = dict(headers, **request_headers(self._token, self.vm_id))
-        for pause_seconds in RETRY_PAUSES_SECONDS + (None,):
+        for pause_seconds in (RETRY_PAUSES_SECONDS if is_repeatable else ()) + (None,):
             try:
                 return self._call_once(method, path, body, headers, decode, deadline)
             except OneGateError as error:
@@ -115,7 +131,7 @@ class OneGateClient:
             advice = "Check that OneGate runs and can be reached from this VM."
             raise self._error(method, path, None, "could not be used for", f"{why}. {advice}", True) from None
         self._note_clock(answer.headers.get("date"))
-        if answer.status != 200:
+        if answer.status not in (200, 204):
             said = self._printable(answer.body)
             advice = _ADVICE.get(answer.status, _SERVER_ADVICE if answer.status >= 500 else "")
             sentence = " ".join(part for part in (said and said.rstrip(".") + ".", advice) if part)

@@ -46,9 +46,10 @@ PARAMETERS = (
     Parameter("ONEAPP_POOL_RANGE", "common_pool_range", ADDRESS_RANGE, "addresses that workers may have"),
     Parameter("ONEAPP_POOL_PREFIX", "common_node_prefix", NODE_PREFIX, "start of a worker's node name"),
     Parameter("ONEAPP_POOL_SCALING", "common_pool_scaling", SCALING, "who changes the size of the pool"),
-    Parameter("ONEAPP_WORKER_IDLE_SECONDS", "worker_idle_seconds", SECONDS, "idle time before a worker drains"),
-    Parameter("ONEAPP_WORKER_DRAIN_SECONDS", "worker_drain_seconds", SECONDS, "drained time before it returns"),
-    Parameter("ONEAPP_WORKER_MIN_VMS", "worker_min_vms", POSITIVE, "workers of the role that never drain"),
+    Parameter("ONEAPP_WORKER_IDLE_SECONDS", "common_pool_idle_seconds", SECONDS, "idle time before a worker drains"),
+    Parameter("ONEAPP_WORKER_DRAIN_SECONDS", "common_pool_drain_seconds", SECONDS, "drained time before it returns"),
+    Parameter("ONEAPP_WORKER_MIN_VMS", "common_pool_min_vms", POSITIVE, "workers of the role that never drain"),
+    Parameter("ONEAPP_WORKER_MAX_VMS", "common_pool_max_vms", POSITIVE, "most workers that the template allows a role"),
     Parameter("ONEAPP_WORKER_SHAPES", "portal_worker_shapes", SHAPES, "what a worker of each role will have"),
     Parameter("ONEAPP_SLURM_STATE_EXPORT", "common_state_export", PATH, "directory of all that must survive"),
     Parameter(

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_memory import WorkerMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
 # slurmctld forgets a finished job after MinJobAge, 300 s at least here. After a longer time without a reading a
@@ -14,7 +15,15 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import
 UNSEEN_SECONDS = 240
 
 
-def idle_since(now: int, node: SlurmNode, slurm: SlurmReading, memory: WorkerMemory) -> int:
+class IdleClock(Protocol):
+    """What is remembered of a node: the last complete reading and what it showed (Unix seconds)."""
+
+    updated_at: int | None
+    idle_since: int | None
+    is_drained_by_us: bool
+
+
+def idle_since(now: int, node: SlurmNode, slurm: SlurmReading, memory: IdleClock) -> int:
     """Return the Unix time since which the node has had no job; ``now`` while it has one.
 
     Our own memory comes first: on 22.05 a restart of slurmctld sets LastBusyTime to that moment. Where memory has

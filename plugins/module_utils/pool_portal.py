@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, onehpc.ondemand contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the portal does about nodes of vanished VMs and about workers that stopped reporting. Pure."""
+"""What the portal does in one tick: one reading in, one decision out.
+
+Pure: no input or output, and no clock (the reading carries its time), so that a simulation runs the same code.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Collection, Mapping
+from typing import Mapping
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states import (
     SERVICE_DEPLOYING,
@@ -17,33 +20,35 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states imp
     SERVICE_UNDEPLOYING,
     SERVICE_UNDEPLOYING_NETS,
 )
-from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Service, Vm
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import IncompleteReadingError
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_figures import OLDEST_IDLE, REPORT_TIME
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import (
-    GONE_REASON,
-    one_line,
-    vm_id_of_node,
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct import (
+    DirectDecision,
+    decide_direct,
+    direct_memory_without_controller,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import IncompleteReadingError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen import Frozen, judge_frozen
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import vm_id_of_node
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_placeholders import (
     PlaceholderChange,
     largest_registered,
     placeholder_changes,
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory import PortalMemory
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
-from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_jobs import SlurmJob
-from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
-
-# Two complete readings at this distance must both miss a VM before its node is touched.
-SHORTEST_ABSENCE_SECONDS = 20
-LONGEST_ABSENCE_SECONDS = 120
-# A worker reports every 30 s; after three missed reports its OLDEST_IDLE may speak of another VM.
-STALE_REPORT_SECONDS = 90
-
-DELETE = "delete"
-SET_DOWN = "down"
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
+    PortalPolicy,
+    PortalReading,
+)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_removal import (
+    NodeRemoval,
+    SkippedNode,
+    absent_nodes,
+    marks_of,
+    may_be_set_down,
+    verdict,
+)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import RoleNeed, role_needs
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_scaling import DIRECT
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_stale import stale_vm_ids
 
 # While the service comes or goes, a missing VM means nothing.
 _UNSETTLED_STATES = frozenset(
@@ -60,51 +65,12 @@ _UNSETTLED_STATES = frozenset(
 
 
 @dataclass(frozen=True)
-class PortalPolicy:
-    """shapes: role to the shape that its placeholder must have, where the site names one."""
-
-    node_prefix: str
-    shapes: Mapping[str, WorkerShape]
-
-
-@dataclass(frozen=True)
-class PortalReading:
-    """now: Unix seconds. slurm: with placeholders; None while slurmctld does not answer.
-
-    worker_vms: VM id to VM of the listed workers that could be read. departed_vm_ids: of the VMs that were asked
-    for singly, those that OneGate says are not in the service, or DONE.
-    """
-
-    now: int
-    slurm: SlurmReading | None
-    service: Service
-    own_vm_id: int
-    worker_vms: Mapping[int, Vm]
-    departed_vm_ids: Collection[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class NodeRemoval:
-    """kind: DELETE, or SET_DOWN with a reason."""
-
-    kind: str
-    node_name: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class SkippedNode:
-    """A node whose VM is not in the service but which stays for now, and why."""
-
-    node_name: str
-    why: str
-
-
-@dataclass(frozen=True)
 class PortalDecision:
     """removals, placeholders: each to be carried out by itself. stale_vm_ids: workers whose OLDEST_IDLE is reset.
 
     other_nodes: nodes that are not ours, left alone; new_other_nodes: those not reported before.
+    needs: role name to what waits for it; empty while slurmctld does not answer. frozen: "" or a sentence that names
+    the state and the remedy. direct: what the portal does to the pool's size; nothing in mode policies.
     """
 
     removals: tuple[NodeRemoval, ...]
@@ -113,12 +79,15 @@ class PortalDecision:
     stale_vm_ids: tuple[int, ...]
     other_nodes: tuple[str, ...]
     new_other_nodes: tuple[str, ...]
+    needs: Mapping[str, RoleNeed]
+    frozen: str
+    direct: DirectDecision
     why: str
     memory: PortalMemory
 
 
 def decide_portal(policy: PortalPolicy, reading: PortalReading, memory: PortalMemory) -> PortalDecision:
-    """Decide about every node by itself.
+    """Decide about every node and every worker role by itself.
 
     :raises IncompleteReadingError: the service does not list the portal's own VM.
     """
@@ -126,158 +95,73 @@ def decide_portal(policy: PortalPolicy, reading: PortalReading, memory: PortalMe
         raise IncompleteReadingError(
             f"OneGate's service {reading.service.id} does not list this VM ({reading.own_vm_id}): nothing is decided."
         )
-    stale = tuple(vm_id for vm_id in _worker_vm_ids(reading.service) if _is_stale(reading, vm_id))
     if reading.slurm is None:
-        why = "slurmctld does not answer: no node is touched."
-        return PortalDecision((), (), (), stale, (), (), why, memory)
+        return _decision_without_controller(policy, reading, memory)
     largest = largest_registered(reading.service, reading.slurm, policy.node_prefix, memory.largest_shapes)
-    placeholders = placeholder_changes(reading.service, reading.slurm, policy.shapes, largest)
+    needs = role_needs(policy, reading, largest)
+    frozen = judge_frozen(policy, reading, needs, memory.frozen)
+    direct = DirectDecision()
+    if policy.scaling == DIRECT:
+        direct = decide_direct(policy, reading, needs, frozen.is_state, memory.direct)
     other_nodes = tuple(
         node.name for node in reading.slurm.machines if vm_id_of_node(policy.node_prefix, node.name) is None
     )
     decision = PortalDecision(
         removals=(),
         skipped=(),
-        placeholders=placeholders,
-        stale_vm_ids=stale,
+        placeholders=placeholder_changes(reading.service, reading.slurm, policy.shapes, largest),
+        stale_vm_ids=stale_vm_ids(reading),
         other_nodes=other_nodes,
         new_other_nodes=tuple(name for name in other_nodes if name not in memory.other_nodes),
+        needs=needs,
+        frozen=frozen.sentence,
+        direct=direct,
         why="",
-        memory=replace(memory, largest_shapes=largest, other_nodes=other_nodes),
+        memory=PortalMemory(
+            largest_shapes=largest, other_nodes=other_nodes, direct=direct.memory, frozen=frozen.memory
+        ),
     )
-    if reading.service.state in _UNSETTLED_STATES:
-        why = f"The service is {reading.service.state_name}: no node is judged."
-        return replace(decision, why=why, memory=replace(decision.memory, absent_at={}))
-    verdicts = [_verdict(node, policy, reading, memory) for node in _absent_nodes(policy, reading)]
+    if not _may_judge(reading, frozen):
+        return replace(decision, why="no node is judged")
+    verdicts = [verdict(node, policy, reading, memory) for node in absent_nodes(policy, reading)]
     return replace(
         decision,
-        removals=tuple(verdict for verdict in verdicts if isinstance(verdict, NodeRemoval)),
-        skipped=tuple(verdict for verdict in verdicts if isinstance(verdict, SkippedNode)),
-        memory=replace(decision.memory, absent_at=_marks(policy, reading, memory)),
+        removals=tuple(one for one in verdicts if isinstance(one, NodeRemoval)),
+        skipped=tuple(one for one in verdicts if isinstance(one, SkippedNode)),
+        memory=replace(decision.memory, absent_at=marks_of(policy, reading, memory)),
     )
 
 
 def vm_ids_to_ask_for(policy: PortalPolicy, reading: PortalReading, memory: PortalMemory) -> tuple[int, ...]:
     """VMs whose departure must be confirmed singly before their nodes are set down under a job."""
-    if reading.slurm is None or reading.service.state in _UNSETTLED_STATES:
+    if reading.slurm is None or not _may_judge(reading, judge_frozen(policy, reading, {}, memory.frozen)):
         return ()
     ids = (
         vm_id_of_node(policy.node_prefix, node.name)
-        for node in _absent_nodes(policy, reading)
-        if _may_be_set_down(node, reading, memory)
+        for node in absent_nodes(policy, reading)
+        if may_be_set_down(node, reading, memory)
     )
     return tuple(vm_id for vm_id in ids if vm_id is not None)
 
 
-def _worker_vm_ids(service: Service) -> tuple[int, ...]:
-    return tuple(vm_id for role in service.worker_roles() for vm_id in role.vm_ids)
-
-
-def _absent_nodes(policy: PortalPolicy, reading: PortalReading) -> tuple[SlurmNode, ...]:
-    """Nodes of ours whose VM no role of the service lists."""
-    listed = {vm_id for role in reading.service.roles for vm_id in role.vm_ids}
-    named = ((node, vm_id_of_node(policy.node_prefix, node.name)) for node in reading.slurm.machines)
-    return tuple(node for node, vm_id in named if vm_id is not None and vm_id not in listed)
-
-
-def _absence_seconds(node: SlurmNode, reading: PortalReading, memory: PortalMemory) -> int | None:
-    """How long ago an earlier reading missed the VM too; None when none did within the time that counts."""
-    marked_at = memory.absent_at.get(node.name)
-    if marked_at is None or not 0 <= reading.now - marked_at <= LONGEST_ABSENCE_SECONDS:
-        return None
-    return reading.now - marked_at
-
-
-def _is_confirmed(node: SlurmNode, reading: PortalReading, memory: PortalMemory) -> bool:
-    absence_seconds = _absence_seconds(node, reading, memory)
-    return absence_seconds is not None and absence_seconds >= SHORTEST_ABSENCE_SECONDS
-
-
-def _marks(policy: PortalPolicy, reading: PortalReading, memory: PortalMemory) -> dict[str, int]:
-    """The marks for the next tick: a mark that is too young to count stays, any other becomes this reading."""
-    marks = {}
-    for node in _absent_nodes(policy, reading):
-        absence_seconds = _absence_seconds(node, reading, memory)
-        is_young = absence_seconds is not None and absence_seconds < SHORTEST_ABSENCE_SECONDS
-        marks[node.name] = memory.absent_at[node.name] if is_young else reading.now
-    return marks
-
-
-def _verdict(
-    node: SlurmNode, policy: PortalPolicy, reading: PortalReading, memory: PortalMemory
-) -> NodeRemoval | SkippedNode:
-    if not _is_confirmed(node, reading, memory):
-        return SkippedNode(node.name, "its VM is not in the service; waiting for a second reading")
-    live_jobs = reading.slurm.live_jobs_on(node.name)
-    if live_jobs:
-        return _verdict_on_busy(node, live_jobs, policy, reading, memory)
-    if not node.is_gone_for_slurm and not _address_is_taken(node, policy, reading):
-        return SkippedNode(node.name, f"its VM is not in the service, but the node still responds ({node.state})")
-    asking = reading.slurm.pending_jobs_naming(node.name)
-    if asking:
-        return SkippedNode(node.name, f"job {_numbers(asking)} asks for this node by name (-w): cancel or update it")
-    return NodeRemoval(DELETE, node.name)
-
-
-def _verdict_on_busy(
-    node: SlurmNode,
-    live_jobs: tuple[SlurmJob, ...],
-    policy: PortalPolicy,
-    reading: PortalReading,
-    memory: PortalMemory,
-) -> NodeRemoval | SkippedNode:
-    """A node with jobs is never deleted; once its machine is surely gone its jobs are ended by setting it down.
-
-    Deleting a node that holds only a suspended job would crash slurmctld 22.05.
-    """
-    jobs = f"job {_numbers(live_jobs)} ({', '.join(sorted({job.state for job in live_jobs}))})"
-    if not node.is_gone_for_slurm:
-        return SkippedNode(node.name, f"its VM is not in the service, but the node responds and holds {jobs}")
-    if not _may_be_set_down(node, reading, memory):
-        return SkippedNode(node.name, f"it was set down and still holds {jobs}")
-    if vm_id_of_node(policy.node_prefix, node.name) not in reading.departed_vm_ids:
-        return SkippedNode(node.name, f"it holds {jobs} and OneGate has not confirmed that the VM is gone")
-    # A person's reason stays: scontrol wants one for this, so the present text is given again.
-    return NodeRemoval(SET_DOWN, node.name, one_line(node.reason) if _has_a_persons_reason(node) else GONE_REASON)
-
-
-def _may_be_set_down(node: SlurmNode, reading: PortalReading, memory: PortalMemory) -> bool:
-    return (
-        _is_confirmed(node, reading, memory)
-        and node.is_gone_for_slurm
-        and bool(reading.slurm.live_jobs_on(node.name))
-        and not (node.base_state == "DOWN" and _has_a_persons_reason(node))
+def _decision_without_controller(policy: PortalPolicy, reading: PortalReading, memory: PortalMemory) -> PortalDecision:
+    frozen = judge_frozen(policy, reading, {}, memory.frozen)
+    direct = direct_memory_without_controller(reading, memory.direct)
+    return PortalDecision(
+        removals=(),
+        skipped=(),
+        placeholders=(),
+        stale_vm_ids=stale_vm_ids(reading),
+        other_nodes=(),
+        new_other_nodes=(),
+        needs={},
+        frozen=frozen.sentence,
+        direct=DirectDecision(),
+        why="slurmctld does not answer: no node is touched",
+        memory=replace(memory, direct=direct, frozen=frozen.memory),
     )
 
 
-def _has_a_persons_reason(node: SlurmNode) -> bool:
-    """A reason that slurmctld did not write itself ("Not responding")."""
-    return bool(node.reason) and node.reason_user != "slurm"
-
-
-def _address_is_taken(node: SlurmNode, policy: PortalPolicy, reading: PortalReading) -> bool:
-    """Another listed worker has the node's address, so what answers there is not the vanished VM."""
-    own_id = vm_id_of_node(policy.node_prefix, node.name)
-    return bool(node.address) and any(
-        vm_id != own_id and vm.is_running and node.address in vm.addresses for vm_id, vm in reading.worker_vms.items()
-    )
-
-
-def _is_stale(reading: PortalReading, vm_id: int) -> bool:
-    """The worker stands in OneFlow's mean with OLDEST_IDLE above 0 but has not reported for too long."""
-    vm = reading.worker_vms.get(vm_id)
-    if vm is None or _number(vm.user_template.get(OLDEST_IDLE)) <= 0:
-        return False
-    return reading.now - _number(vm.user_template.get(REPORT_TIME)) > STALE_REPORT_SECONDS
-
-
-def _number(value: object) -> float:
-    """A published figure; 0 for anything else, as OneFlow reads it."""
-    try:
-        return float(value) if isinstance(value, str) else 0.0
-    except ValueError:
-        return 0.0
-
-
-def _numbers(jobs: Collection[SlurmJob]) -> str:
-    return ", ".join(str(job.job_id) for job in jobs)
+def _may_judge(reading: PortalReading, frozen: Frozen) -> bool:
+    """Nothing is concluded from a missing VM while the service comes or goes, or is frozen."""
+    return reading.service.state not in _UNSETTLED_STATES and not frozen.is_state

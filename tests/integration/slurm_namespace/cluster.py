@@ -97,6 +97,7 @@ class SlurmCluster:
         self.run_dir = run_dir
         self._before_controller = before_controller
         self.hosts: dict[str, Host] = {}
+        self._workers_so_far = 0
         (run_dir / "etc").mkdir(mode=0o755)
         (run_dir / "munge").mkdir(mode=0o700)
         (run_dir / "etc" / "slurm.conf").write_text(
@@ -145,7 +146,8 @@ class SlurmCluster:
 
     def add_worker(self, name: str, cpus: int = 2, memory_mib: int = 1000, features: str = "worker") -> Host:
         """Start a host whose slurmd registers by itself as a dynamic node, and wait until it is idle."""
-        host = self._start_host(name, f"10.99.0.{10 + len(self.hosts)}")
+        self._workers_so_far += 1
+        host = self._start_host(name, f"10.99.0.{10 + self._workers_so_far}")
         self._ip(
             CONTROLLER,
             "link",

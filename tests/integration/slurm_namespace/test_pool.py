@@ -58,10 +58,11 @@ class Pool:
             probe_path=probe_path, **{"idle_seconds": 1, **arguments},
         )  # fmt: skip
 
-    def reconcile(self):
+    def reconcile(self, **arguments):
         return self.run(
-            CONTROLLER, PORTAL_ID, "pool_reconcile", node_prefix=PREFIX, memory_path=str(self.directory / "portal.json")
-        )
+            CONTROLLER, PORTAL_ID, "pool_reconcile", node_prefix=PREFIX,
+            memory_path=str(self.directory / "portal.json"), **arguments,
+        )  # fmt: skip
 
     def leave(self, vm_id):
         return self.run(f"{PREFIX}{vm_id}", vm_id, "pool_leave", node_name=f"{PREFIX}{vm_id}")

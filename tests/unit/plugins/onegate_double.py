@@ -53,6 +53,7 @@ class Request:
     path: str
     headers: dict
     form: dict
+    order: dict
 
 
 @dataclass
@@ -70,7 +71,10 @@ class Fault:
 
 
 class OneGateDouble:
-    """vms: body of GET /vm and /vms/ID by id; own_vm_id: the VM whose token is TOKEN; service: body or None."""
+    """vms: body of GET /vm and /vms/ID by id; own_vm_id: the VM whose token is TOKEN; service: body or None.
+
+    max_vms: the largest cardinality that a role takes. forbidden_actions: on VMs.
+    """
 
     def __init__(self, address="127.0.0.1", port=0):
         self.own_vm_id = 2
@@ -79,6 +83,8 @@ class OneGateDouble:
         self.requests = []
         self.faults = []
         self.stored_differently = {}
+        self.max_vms = 9
+        self.forbidden_actions = {"reboot"}
         self.released = threading.Event()
         self._server = http.server.ThreadingHTTPServer((address, port), _Handler)
         self._server.daemon_threads = True
@@ -119,6 +125,10 @@ class OneGateDouble:
             return 401, "Not authorized"
         if request.method == "GET" and request.path == "/service":
             return (200, json.dumps(self.service)) if self.service else (400, "Empty or invalid SERVICE_ID")
+        if request.method == "PUT" and request.path.startswith("/service/role/"):
+            return self._scale(request.path.rsplit("/", 1)[1], request.order["cardinality"])
+        if request.method == "POST" and request.path.endswith("/action"):
+            return self._act(request.path.split("/")[2], request.order["action"]["perform"])
         name, _slash, number = request.path.lstrip("/").partition("/")
         vm_id = self.own_vm_id if name == "vm" else int(number)
         if name not in ("vm", "vms") or vm_id not in self.vms:
@@ -132,12 +142,34 @@ class OneGateDouble:
         return 200, ""
 
 
+    def _scale(self, role_name, cardinality):
+        service = self.service["SERVICE"]
+        role = next((role for role in service["roles"] if role["name"] == role_name), None)
+        is_refused = role is None or service["state"] != 2 or not role["cardinality"] < cardinality <= self.max_vms
+        if is_refused:
+            return 400, f"Error performing action on service {service['id']} role {role_name}"
+        role["cardinality"] = cardinality
+        service["state"] = 8
+        return 200, ""
+
+    def _act(self, number, action):
+        if action in self.forbidden_actions:
+            return 403, f"Action ({action}) is not allowed on this resource"
+        if int(number) not in self.vms:
+            return 400, f"Service 1 does not contain VM {number}."
+        self.vms[int(number)]["VM"]["LCM_STATE"] = "12"
+        return 204, ""
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     def _serve(self):
         double = self.server.double
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        form = {name: values[0] for name, values in parse_qs(body, strict_parsing=bool(body)).items()}
-        request = Request(self.command, urlsplit(self.path).path, {k.title(): v for k, v in self.headers.items()}, form)
+        order = json.loads(body) if self.headers.get("Content-Type") == "application/json" else {}
+        pairs = {} if order else parse_qs(body, strict_parsing=bool(body))
+        form = {name: values[0] for name, values in pairs.items()}
+        headers = {name.title(): value for name, value in self.headers.items()}
+        request = Request(self.command, urlsplit(self.path).path, headers, form, order)
         double.requests.append(request)
         fault = double.next_fault()
         if fault is None:
@@ -148,7 +180,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             getattr(self, "_" + fault.kind)()
         self.close_connection = True
 
-    do_GET = do_PUT = _serve
+    do_GET = do_PUT = do_POST = _serve
 
     def _answer(self, status, body, headers=None):
         encoded = body.encode()

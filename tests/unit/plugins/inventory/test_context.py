@@ -29,7 +29,7 @@ VARIABLES = {
     "ansible_python_interpreter": "/usr/bin/python3",
     "common_role": "worker",
     "common_storage_address": "10.77.0.3",
-    "worker_idle_seconds": 45,
+    "common_pool_idle_seconds": 45,
     "common_vm_id": 17,
     "common_management_address": "10.66.0.17",
     "common_compute_address": "10.77.0.17",
@@ -89,10 +89,10 @@ def test_other_roles(inventory, role):
 def test_inventory_of_the_site_wins(inventory, tmp_path):
     site = tmp_path / "inventory"
     (site / "group_vars").mkdir(parents=True)
-    (site / "site.yml").write_text("all:\n  vars:\n    worker_idle_seconds: 90\n")
+    (site / "site.yml").write_text("all:\n  vars:\n    common_pool_idle_seconds: 90\n")
     (site / "group_vars" / "worker.yml").write_text("common_storage_address: 10.77.0.99\n")
     variables = listing(inventory(more=[site]))["_meta"]["hostvars"]["localhost"]
-    assert (variables["worker_idle_seconds"], variables["common_storage_address"]) == (90, "10.77.0.99")
+    assert (variables["common_pool_idle_seconds"], variables["common_storage_address"]) == (90, "10.77.0.99")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_wrong_value_keeps_the_role_and_sets_no_variable(inventory):
         "ONEAPP_WORKER_IDLE_SECONDS is 'ten', expected a whole number of seconds"
     ]
     assert variables["common_role"] == "worker"
-    assert "worker_idle_seconds" not in variables
+    assert "common_pool_idle_seconds" not in variables
 
 
 def test_other_file_names_are_not_its_own(inventory):

@@ -10,7 +10,7 @@ PLAY = """\
   gather_facts: false
   vars:
     minutes: 2
-    worker_idle_seconds: "{{ minutes * 60 }}"
+    common_pool_idle_seconds: "{{ minutes * 60 }}"
   tasks:
     - ansible.builtin.debug:
         msg: "{{ query('onehpc.ondemand.refused_variables') | join('; ') or 'none' }}"
@@ -30,6 +30,6 @@ def test_good_values(tmp_path):
 
 
 def test_wrong_value_through_a_template(tmp_path):
-    assert "worker_idle_seconds (ONEAPP_WORKER_IDLE_SECONDS) is '90.0', expected a whole number of seconds" in told(
-        tmp_path, "-e", '{"minutes": 1.5}'
-    )
+    said = told(tmp_path, "-e", '{"minutes": 1.5}')
+    expected = "expected a whole number of seconds"
+    assert f"common_pool_idle_seconds (ONEAPP_WORKER_IDLE_SECONDS) is '90.0', {expected}" in said

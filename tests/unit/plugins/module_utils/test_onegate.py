@@ -201,3 +201,47 @@ def test_clock_skew_comes_from_the_date(client, onegate, skew_seconds):
     with pytest.raises(OneGateError):
         client.get_vm()
     assert client.server_clock_skew_seconds == pytest.approx(skew_seconds, abs=2.5)
+
+
+class TestOrders:
+    """What OneFlow and OpenNebula are asked to do: sent once, whatever comes of it."""
+
+    def test_a_cardinality(self, client, onegate):
+        client.put_cardinality("worker", 5)
+        (request,) = onegate.requests
+        assert (request.method, request.path, request.order) == ("PUT", "/service/role/worker", {"cardinality": 5})
+        assert client.get_service().role("worker").cardinality == 5
+
+    def test_a_cardinality_that_oneflow_does_not_take(self, client, onegate):
+        with pytest.raises(OneGateError, match="answered 400 to PUT /service/role/worker: Error performing") as raised:
+            client.put_cardinality("worker", 10)
+        assert (raised.value.status, len(onegate.requests)) == (400, 1)
+
+    def test_a_terminate(self, client, onegate):
+        onegate.vms[7] = vm_body(7, role="worker")
+        client.terminate_vm(7)
+        (request,) = onegate.requests
+        assert (request.method, request.path) == ("POST", "/vms/7/action")
+        assert request.order == {"action": {"perform": "terminate"}}
+        assert not client.get_vm_by_id(7).is_running
+
+    def test_a_terminate_that_is_forbidden(self, client, onegate):
+        onegate.forbidden_actions.add("terminate")
+        with pytest.raises(OneGateError, match="is not allowed on this resource") as raised:
+            client.terminate_vm(7)
+        assert raised.value.status == 403
+
+    @pytest.mark.parametrize("kind", ["closed", "truncated"])
+    def test_nothing_is_sent_twice(self, client, onegate, kind):
+        onegate.fault(kind)
+        for order in (lambda: client.terminate_vm(7), lambda: client.put_cardinality("worker", 5)):
+            with pytest.raises(OneGateError):
+                order()
+        assert len(onegate.requests) == 2
+
+    def test_the_deadline_holds(self, onegate):
+        onegate.fault("silent")
+        begin = time.monotonic()
+        with pytest.raises(OneGateError, match="did not answer in time"):
+            OneGateClient(onegate.endpoint, TOKEN, 2, timeout_seconds=0.3).terminate_vm(7)
+        assert time.monotonic() - begin < 2

@@ -24,9 +24,10 @@ GOOD = [
     ("ONEAPP_POOL_PREFIX", "w", "common_node_prefix", "w"),
     ("ONEAPP_POOL_SCALING", "direct", "common_pool_scaling", "direct"),
     ("ONEAPP_POOL_SCALING", " policies ", "common_pool_scaling", "policies"),
-    ("ONEAPP_WORKER_IDLE_SECONDS", "0600", "worker_idle_seconds", 600),
-    ("ONEAPP_WORKER_DRAIN_SECONDS", "0", "worker_drain_seconds", 0),
-    ("ONEAPP_WORKER_MIN_VMS", "2", "worker_min_vms", 2),
+    ("ONEAPP_WORKER_IDLE_SECONDS", "0600", "common_pool_idle_seconds", 600),
+    ("ONEAPP_WORKER_DRAIN_SECONDS", "0", "common_pool_drain_seconds", 0),
+    ("ONEAPP_WORKER_MIN_VMS", "2", "common_pool_min_vms", 2),
+    ("ONEAPP_WORKER_MAX_VMS", "12", "common_pool_max_vms", 12),
     ("ONEAPP_WORKER_SHAPES", "worker:cpus=2:mem=3686", "portal_worker_shapes", "worker:cpus=2:mem=3686"),
     (
         "ONEAPP_WORKER_SHAPES",
@@ -73,6 +74,8 @@ BAD = [
     ("ONEAPP_WORKER_IDLE_SECONDS", "\u0661"),
     ("ONEAPP_WORKER_MIN_VMS", "one"),
     ("ONEAPP_WORKER_MIN_VMS", "0"),
+    ("ONEAPP_WORKER_MAX_VMS", "0"),
+    ("ONEAPP_WORKER_MAX_VMS", "many"),
     ("ONEAPP_WORKER_SHAPES", "worker:cpus=0:mem=3686"),
     ("ONEAPP_WORKER_SHAPES", "portal:cpus=2:mem=3686"),
     ("ONEAPP_WORKER_SHAPES", "worker:cpus=2:mem=3686;"),
@@ -136,7 +139,7 @@ def test_all_refusals_are_told_at_once():
     variables, _unknown, refusals = role_variables(
         {"ONEAPP_ROLE": "x", "ONEAPP_WORKER_IDLE_SECONDS": "y", "ONEAPP_WORKER_DRAIN_SECONDS": "7"}
     )
-    assert variables == {"worker_drain_seconds": 7}
+    assert variables == {"common_pool_drain_seconds": 7}
     assert [refusal.split(", ")[0] for refusal in refusals] == [
         "ONEAPP_ROLE is 'x'",
         "ONEAPP_WORKER_IDLE_SECONDS is 'y'",
@@ -172,5 +175,5 @@ def test_good_value_of_a_variable_stands(name, text, variable, value):
 
 
 def test_variable_that_is_empty_or_of_another_type_is_judged_by_its_text():
-    assert refused_variables({"common_pool_range": "", "worker_min_vms": 2}) == []
-    assert len(refused_variables({"worker_min_vms": True, "common_state_export": ["/a"]})) == 2
+    assert refused_variables({"common_pool_range": "", "common_pool_min_vms": 2}) == []
+    assert len(refused_variables({"common_pool_min_vms": True, "common_state_export": ["/a"]})) == 2

@@ -9,13 +9,9 @@ import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils import oneflow_states as states
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_errors import IncompleteReadingError
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen_memory import FrozenMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import GONE_REASON
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal import (
-    DELETE,
-    SET_DOWN,
-    NodeRemoval,
-    PortalPolicy,
-    PortalReading,
     decide_portal,
     vm_ids_to_ask_for,
 )
@@ -23,7 +19,12 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory
     PortalMemory,
     portal_memory_from_json,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
+    PortalPolicy,
+    PortalReading,
+)
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_removal import DELETE, SET_DOWN, NodeRemoval
 from tests.unit.plugins.pool_world import NOW, PORTAL_ID, PREFIX, make_job, make_node, make_service, make_vm, name_of
 from tests.unit.plugins.slurm_samples import VERSIONS, recorded_reading
 
@@ -216,16 +217,29 @@ def test_nothing_is_judged_while_the_service_comes_or_goes(state):
     assert "no node is judged" in decision.why
 
 
-@pytest.mark.parametrize(
-    "state", [states.SERVICE_SCALING, states.SERVICE_COOLDOWN, states.SERVICE_WARNING, states.SERVICE_FAILED_SCALING]
-)
+@pytest.mark.parametrize("state", [states.SERVICE_WARNING, states.SERVICE_FAILED_SCALING])
+def test_nothing_is_judged_while_the_service_is_frozen(state):
+    read = reading(make_node(7, "DOWN"), jobs=[make_job(5, state="RUNNING", nodes=[GONE])])
+    read = replace(read, service=make_service(state=state), departed_vm_ids=frozenset([7]))
+    decision = decide(read)
+    assert (decision.removals, decision.skipped, decision.memory.absent_at) == ((), (), {})
+    assert vm_ids_to_ask_for(POLICY, read, MARKED) == ()
+
+
+@pytest.mark.parametrize("state", [states.SERVICE_SCALING, states.SERVICE_COOLDOWN])
 def test_any_other_state_does_not_hinder(state):
     assert decide(reading(make_node(7, "DOWN"), service=make_service(state=state))).removals
 
 
+def test_a_scaling_that_does_not_end_does():
+    memory = replace(MARKED, frozen=FrozenMemory(state=states.SERVICE_SCALING, state_since=NOW - 901))
+    assert decide(reading(make_node(7, "DOWN"), service=make_service(state=8)), memory).removals == ()
+
+
 def test_a_controller_that_does_not_answer_leaves_marks_as_they_are():
     decision = decide(reading(slurm=False))
-    assert (decision.removals, decision.placeholders, decision.memory) == ((), (), MARKED)
+    assert (decision.removals, decision.placeholders) == ((), ())
+    assert decision.memory.absent_at == MARKED.absent_at
 
 
 def test_a_service_that_does_not_list_the_portal_is_no_reading():
@@ -271,6 +285,7 @@ def test_memory_survives_its_file_and_damage():
     assert memory.absent_at and memory.largest_shapes and memory.other_nodes
     assert portal_memory_from_json(memory.to_json()) == memory
     damaged = {**memory.to_json(), "absent_at": {GONE: "soon", name_of(8): 5}, "largest_shapes": [1], "other_nodes": 3}
+    damaged.update(direct=7, frozen={"state": "RUNNING", "state_since": NOW, "unanswered": []})
     assert portal_memory_from_json(damaged) == PortalMemory(absent_at={name_of(8): 5})
     assert portal_memory_from_json({}) == PortalMemory()
 

@@ -9,9 +9,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal import (
-    DELETE,
-    PortalPolicy,
-    PortalReading,
     decide_portal,
     vm_ids_to_ask_for,
 )
@@ -19,7 +16,12 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory
     PortalMemory,
     portal_memory_from_json,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import (
+    PortalPolicy,
+    PortalReading,
+)
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_removal import DELETE
 from tests.unit.plugins.pool_world import NOW, PORTAL_ID, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 POLICY = PortalPolicy(PREFIX, {})
@@ -76,7 +78,7 @@ def test_removal_guards(reading, ages):
         number = int(removal.node_name[len(PREFIX) :])
         assert number not in listed
         assert 20 <= ages[removal.node_name] <= 120
-        assert reading.service.state not in (1, 3)
+        assert reading.service.state not in (1, 3, 4)
         live = [job for job in reading.slurm.jobs if job.state in LIVE and node.name in job.nodes]
         silent = node.base_state == "DOWN" or "NOT_RESPONDING" in node.flags
         if removal.kind == DELETE:
@@ -97,7 +99,7 @@ def test_removal_guards(reading, ages):
 def test_every_absent_node_is_removed_or_explained(reading, ages):
     memory = PortalMemory(absent_at={name: NOW - age for name, age in ages.items() if age is not None})
     decision = decide_portal(POLICY, reading, memory)
-    if reading.service.state in (1, 3):
+    if reading.service.state in (1, 3, 4):
         assert decision.removals == decision.skipped == ()
         return
     listed = {name_of(vm_id) for vm_id in reading.service.role("worker").vm_ids}
@@ -120,7 +122,7 @@ def test_nothing_is_removed_unless_two_readings_20_to_120_seconds_apart_missed_t
         reading = replace(data.draw(readings()), now=now)
         decision = decide_portal(POLICY, reading, memory)
         listed = {name_of(vm_id) for vm_id in reading.service.role("worker").vm_ids}
-        settled = reading.service.state not in (1, 3)
+        settled = reading.service.state not in (1, 3, 4)
         for removal in decision.removals:
             event("removed")
             assert any(20 <= now - at <= 120 for at in missed.get(removal.node_name, []))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, onehpc.ondemand contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How many workers the portal asks OneFlow for. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Collection
+
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import node_name
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import RoleView
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_wanted import wanted_workers
+from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A larger cardinality for a role, in one step. cardinality_before: as read, always below cardinality."""
+
+    role_name: str
+    cardinality_before: int
+    cardinality: int
+
+
+def growth(role: DirectView, shapes: Collection[WorkerShape], returned: Collection[str]) -> Growth | None:
+    """What the waiting jobs need beyond the workers that are there, within what OneFlow has not refused.
+
+    returned: nodes that come back to service in this very tick.
+    """
+    if role.is_frozen or not role.view.service.is_running or not role.may_grow:
+        return None
+    before = role.view.role.cardinality
+    rise = wanted_workers(_soon(role, returned), tuple(shapes))
+    if role.role.largest_rise is not None:
+        rise = min(rise, role.role.largest_rise)
+    if role.policy.max_vms > 0:
+        rise = min(rise, role.policy.max_vms - before)
+    return Growth(role.view.role.name, before, before + rise) if rise > 0 else None
+
+
+def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
+    """The role without the VMs that are being terminated, with the returned nodes in service."""
+    leaving = {name for name, node in role.nodes.items() if node.asked_at is not None and name not in returned}
+    listed = role.view.role
+    nodes = tuple(node for node in listed.nodes if node_name(role.policy.node_prefix, node.vm_id) not in leaving)
+    cardinality = listed.cardinality - (len(listed.nodes) - len(nodes))
+    slurm = role.view.slurm
+    soon = tuple(_in_service(node) if node.name in returned else node for node in slurm.nodes)
+    return replace(
+        role.view,
+        role=replace(listed, nodes=nodes, cardinality=max(0, cardinality)),
+        slurm=SlurmReading(soon, slurm.jobs),
+    )
+
+
+def _in_service(node: SlurmNode) -> SlurmNode:
+    return replace(node, flags=node.flags - {"DRAIN"}, reason="", reason_user="", reason_time=None)
