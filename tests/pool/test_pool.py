@@ -300,9 +300,9 @@ def wait_idle(pool, ended):
 
 
 def read_as(pool, since, role, name, until=None):
-    """The values of a figure, each as the mean of the role's workers, that OneFlow has read."""
+    """The values of a figure, each as the mean of the role's workers, that OneFlow has read; none while it has none."""
     found = set()
     for event in pool.events(since, "POLICY_EVALUATED", role=role):
         if f"{name}[" in event["text"] and (until is None or event["seq"] <= until):
             found.add(event["text"].split("[")[1].split("]")[0])
-    return found
+    return found - {"--"}
