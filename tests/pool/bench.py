@@ -38,6 +38,11 @@ class Tick:
         """What it wrote, in one line."""
         return " ".join(self.output.split())
 
+    @property
+    def failures(self) -> list[str]:
+        """The sentences with which it failed."""
+        return re.findall(r'FAILED! => .*"msg": "([^"]*)"', self.output)
+
 
 class PoolBench:
     """One running service with worker roles. Workers are VM ids, oldest first."""

@@ -10,7 +10,7 @@ IDLE_SECONDS, DRAIN_SECONDS = 30, 60
 MINIMUM = {WORKER: 2, BIG: 1}
 MAXIMUM = {WORKER: 3, BIG: 2}
 MEMORY_MIB = {WORKER: 640, BIG: 1024}
-# How many seconds OneFlow takes between two readings, and after a change before it reads again.
+# Seconds of OneFlow between two readings, and after a change before it reads again.
 AUTOSCALER_SECONDS = 10
 PERIOD_SECONDS, COOLDOWN_SECONDS = 10, 15
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pool's decisions on real hosts. The tests share one service and run in this order:
 
-a power cut while the other role grows, OneGate's faults, somebody else's drain, a job that comes while the oldest
-worker is drained, the controller's absence, and both roles back at their minimum.
+a power cut while the other role grows, OneGate's faults, somebody else's drain, the controller's absence while the
+oldest worker is drained, jobs that come in that moment, and both roles back at their minimum.
 """
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -23,6 +24,8 @@ IDLE, RETURNING = "onehpc:policies:idle", "onehpc:policies:returning"
 FOREIGN = "admin: new disk"
 RETURN_GRACE_SECONDS = 150
 SHORTEST_ABSENCE_SECONDS = 20
+# What a role may take to grow by one on a busy machine.
+GROWTH_SECONDS = 600
 
 # -- a power cut, and growth ------------------------------------------------------------------------------------------
 
@@ -71,7 +74,7 @@ def test_another_vm_comes_for_it(pool, grown):
 
 
 def test_the_role_grows_for_the_job_that_waits(pool, grown):
-    job = pool.cluster.wait_job(grown["waiting"][-1], "RUNNING", 420)
+    job = pool.cluster.wait_job(grown["waiting"][-1], "RUNNING", GROWTH_SECONDS)
     workers = pool.workers(WORKER)
     assert len(workers) == MAXIMUM[WORKER]
     assert job["NodeList"] == node_name(workers[-1])
@@ -97,27 +100,29 @@ def idle_since(pool, grown):
 
 
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "sentence"),
     [
-        {"kind": "hang"},
-        {"kind": "garbage"},
-        {"kind": "status", "status": 500},
+        # On a machine with much other work the unit's own timeout may come first.
+        ({"kind": "hang"}, "OneGate at [^ ]+ could not be used for GET [^ ]+: it did not answer in time.|$"),
+        ({"kind": "garbage"}, "OneGate at [^ ]+ answered 200 to GET [^ ]+: the body is not JSON."),
+        ({"kind": "status", "status": 500}, "OneGate at [^ ]+ answered 500 to GET [^ ]+: Internal server error."),
     ],
-    ids=lambda fault: fault["kind"],
+    ids=["nothing", "garbage", "500"],
 )
-def test_nothing_is_done_while_onegate_fails(pool, idle_since, fault):
-    # The last one is set when the oldest worker is due.
-    wait_idle(pool, idle_since if fault["kind"] == "status" else 0)
+def test_nothing_is_done_while_onegate_answers(pool, idle_since, fault, sentence):
+    # The last of them is set when the oldest worker is due.
+    wait_idle(pool, idle_since if fault.get("status") else 0)
     before = {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()}
     pool.client.set_fault("onegate", **fault)
     try:
         ticks = pool.ticks([*pool.workers(), pool.portal])
     finally:
         pool.client.clear_faults()
+    assert {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()} == before
     for tick in ticks.values():
         assert not tick.succeeded
-        print(tick.output)
-    assert {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()} == before
+        assert len(tick.failures) <= 1, tick.output
+        assert re.match(sentence, "".join(tick.failures)), tick.output
 
 
 # -- somebody else's drain --------------------------------------------------------------------------------------------
@@ -161,23 +166,61 @@ def test_no_tick_touches_it_and_nobody_may_remove_it(pool, foreign):
     assert {pool.figures(vm_id)["OLDEST_IDLE"] for vm_id in pool.workers()} == {"0"}
 
 
-# -- a job comes while the oldest is drained --------------------------------------------------------------------------
+# -- the controller is away while the oldest worker is drained --------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def returned(pool, foreign):
-    """The oldest worker is drained and says so; in that moment come jobs for every worker of its role."""
+def away(pool, foreign):
+    """Somebody gives the oldest worker back, its tick drains it, and slurmctld is stopped until OneFlow has read the
+    figures of two ticks."""
     oldest, _ = foreign
     pool.cluster.scontrol("update", f"nodename={node_name(oldest)}", "state=undrain")
-    since = pool.last_event()
-    pool.wait_reason(oldest, "")
-    for _ in range(2):
-        assert pool.tick(oldest).succeeded
-    assert (pool.reason(oldest), pool.figures(oldest)["OLDEST_IDLE"]) == (IDLE, "1")
+    drained = pool.tick(oldest)
+    assert pool.reason(oldest) == IDLE, drained.output
+    pool.service.run_on_portal("systemctl stop slurmctld")
+    try:
+        workers = pool.workers()
+        ticks = [*pool.ticks([*workers, pool.portal]).values()]
+        since = pool.last_event()
+        figures = [pool.figures(vm_id) for vm_id in workers]
+        for vm_id in workers:
+            pool.wait_healthy(vm_id)
+        ticks += pool.ticks([*workers, pool.portal]).values()
+        read = read_as(pool, since, WORKER, "OLDEST_IDLE"), read_as(pool, since, WORKER, "SLURM_PENDING")
+    finally:
+        pool.service.run_on_portal("systemctl start slurmctld")
+    nodes = pool.progress.wait_for("slurmctld to answer", pool.cluster.nodes, timeout_seconds=60)
+    return {"oldest": oldest, "workers": workers, "ticks": ticks, "figures": figures, "read": read, "nodes": nodes}
+
+
+def test_a_controller_that_is_away_is_no_failed_tick(away):
+    assert [tick.output for tick in away["ticks"] if not tick.succeeded] == []
+
+
+def test_the_figures_of_the_pool_are_neutral_without_a_controller(away):
+    published = {(figures["SLURM_PENDING"], figures["OLDEST_IDLE"]) for figures in away["figures"]}
+    assert published == {("0", "0")}
+    assert away["read"] == ({"0.0"}, {"0.0"})
+
+
+def test_no_drain_and_no_node_is_lost_without_a_controller(pool, away):
+    assert sorted(away["nodes"]) == sorted(node_name(vm_id) for vm_id in away["workers"])
+    assert away["nodes"][node_name(away["oldest"])]["Reason"].startswith(f"{IDLE} [")
+    assert pool.workers() == away["workers"]
+
+
+# -- jobs come while the oldest worker is drained ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def returned(pool, away):
+    """The controller is back and the oldest worker still drained; in that moment come jobs for every worker."""
+    oldest, since = away["oldest"], pool.last_event()
     jobs = [pool.jobs.submit(f"return{number}", *WORKER_JOB) for number in range(MAXIMUM[WORKER])]
+    assert pool.reason(oldest) == IDLE
     pool.wait_pending(jobs[-1])
     assert pool.tick(oldest).succeeded
-    return {"since": since, "oldest": oldest, "jobs": jobs}
+    return {"since": since, "oldest": oldest, "jobs": jobs, "withdrawn": int(pool.figures(oldest)["REPORT_TIME"])}
 
 
 def test_a_job_that_comes_then_withdraws_the_offer_first(pool, returned):
@@ -187,24 +230,19 @@ def test_a_job_that_comes_then_withdraws_the_offer_first(pool, returned):
 
 def test_meanwhile_the_other_role_grows_for_its_own_job(pool, returned):
     jobs = [pool.jobs.submit(f"big{number}", *BIG_JOB) for number in range(MAXIMUM[BIG])]
-    job = pool.cluster.wait_job(jobs[-1], "RUNNING", 420)
-    returned["big"] = jobs
+    job = pool.cluster.wait_job(jobs[-1], "RUNNING", GROWTH_SECONDS)
     assert job["NodeList"] == node_name(pool.workers(BIG)[-1])
     fired = pool.events(returned["since"], "POLICY_FIRED")
     assert [(event["role"], "SLURM_PENDING" in event["text"]) for event in fired] == [(BIG, True)]
 
 
 def test_the_job_starts_on_the_returned_worker(pool, returned):
-    oldest = returned["oldest"]
-    job = pool.cluster.wait_job(returned["jobs"][-1], "RUNNING", 420)
-    assert job["NodeList"] == node_name(oldest)
-    offers = [event for event in pool.events(returned["since"], "VM_UPDATE") if event["vm"] == oldest]
-    withdrawn = [event["time"] for event in offers if "OLDEST_IDLE: 1 -> 0" in event["text"]]
-    assert len(withdrawn) == 1
-    assert float(job["StartTime"]) >= withdrawn[0] + RETURN_GRACE_SECONDS - 1
+    job = pool.cluster.wait_job(returned["jobs"][-1], "RUNNING", GROWTH_SECONDS)
+    assert job["NodeList"] == node_name(returned["oldest"])
+    assert float(job["StartTime"]) >= returned["withdrawn"] + RETURN_GRACE_SECONDS
 
 
-def test_no_vm_was_removed_under_it(pool, returned):
+def test_no_vm_is_removed_under_it(pool, returned):
     for number in range(MAXIMUM[WORKER]):
         pool.jobs.end(f"return{number}")
     for job_id in returned["jobs"]:
@@ -212,71 +250,28 @@ def test_no_vm_was_removed_under_it(pool, returned):
     assert pool.events(returned["since"], "VM_TERMINATE", "NODE_REMOVED") == []
 
 
-# -- without a controller ---------------------------------------------------------------------------------------------
+# -- down -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def away(pool, returned):
-    """slurmctld is stopped while the oldest worker of each role is drained, until OneFlow has read twice."""
+def shrunk(pool, returned):
+    """Nobody needs a worker any more: the workers before, and those of the roles at their minimum."""
+    before = {role: pool.workers(role) for role in MINIMUM}
     for number in range(MAXIMUM[BIG]):
         pool.jobs.end(f"big{number}")
-    oldest = pool.workers(WORKER)[0]
-    pool.wait_reason(oldest, IDLE)
-    nodes = {name: (node["State"], node.get("Reason")) for name, node in pool.cluster.nodes().items()}
-    workers = pool.workers()
-    pool.service.run_on_portal("systemctl stop slurmctld")
-    try:
-        ticks = pool.ticks([*workers, pool.portal])
-        since = pool.last_event()
-        figures = {vm_id: pool.figures(vm_id) for vm_id in workers}
-        pool.progress.wait_for(
-            "OneFlow to read the figures thrice",
-            lambda: len(pool.events(since, "POLICY_EVALUATED", role=WORKER)) >= 6,
-            timeout_seconds=120,
-        )
-        ticks_later = pool.ticks([*workers, pool.portal])
-        for vm_id in workers:
-            pool.wait_healthy(vm_id)
-    finally:
-        pool.service.run_on_portal("systemctl start slurmctld")
-    return {
-        "oldest": oldest,
-        "nodes": nodes,
-        "workers": workers,
-        "ticks": [*ticks.values(), *ticks_later.values()],
-        "figures": figures,
-        "since": since,
-        "until": pool.last_event(),
-    }
-
-
-def test_a_controller_that_is_away_is_no_failed_tick(pool, away):
-    assert [tick.output for tick in away["ticks"] if not tick.succeeded] == []
-
-
-def test_the_figures_of_the_pool_are_neutral_without_a_controller_and_health_is_not(pool, away):
-    for figures in away["figures"].values():
-        assert (figures["SLURM_PENDING"], figures["OLDEST_IDLE"]) == ("0", "0")
-    assert read_as(pool, away["since"], WORKER, "OLDEST_IDLE", until=away["until"]) == {"0.0"}
-
-
-def test_no_drain_and_no_node_is_lost_without_a_controller(pool, away):
-    answers = pool.progress.wait_for("slurmctld to answer", pool.cluster.nodes, timeout_seconds=60)
-    assert {name: node.get("Reason") for name, node in answers.items()} == {
-        name: reason for name, (_, reason) in away["nodes"].items()
-    }
-    assert pool.events(away["since"], "NODE_REMOVED") == []
-
-
-def test_everything_goes_on_with_the_controller(pool, away):
     for role, number in MINIMUM.items():
-        pool.wait_size(role, number)
-    pool.wait_without_node(away["oldest"])
-    assert pool.workers(WORKER) == [vm_id for vm_id in away["workers"] if vm_id in pool.workers(WORKER)]
-    assert int(pool.client.vm(away["oldest"])["STATE"]) == VmState.DONE
+        pool.wait_size(role, number, GROWTH_SECONDS)
+    return before
 
 
-def test_at_its_minimum_a_role_keeps_its_workers(pool, away):
+def test_each_role_goes_down_to_its_own_minimum_by_its_oldest(pool, shrunk):
+    for role, before in shrunk.items():
+        assert pool.workers(role) == before[1:]
+        pool.wait_without_node(before[0])
+        assert int(pool.client.vm(before[0])["STATE"]) == VmState.DONE
+
+
+def test_at_its_minimum_a_role_keeps_its_workers(pool, shrunk):
     oldest = pool.workers(WORKER)[0]
     job = pool.jobs.submit("last", *WORKER_JOB, f"--nodelist={node_name(oldest)}")
     pool.cluster.wait_job(job, "RUNNING", 60)
@@ -287,7 +282,7 @@ def test_at_its_minimum_a_role_keeps_its_workers(pool, away):
     assert pool.reason(oldest) == ""
 
 
-def test_each_job_but_the_one_without_power_was_completed(pool, away):
+def test_each_job_but_the_one_without_power_was_completed(pool, shrunk):
     others = f"grep --invert-match --extended-regexp ' Name=doomed | JobState=COMPLETED ' {COMPLETION_LOG}"
     assert pool.service.run_on_portal(f"{others} || test $? = 1").stdout == ""
 
@@ -299,10 +294,7 @@ def wait_idle(pool, ended):
     )
 
 
-def read_as(pool, since, role, name, until=None):
+def read_as(pool, since, role, name):
     """The values of a figure, each as the mean of the role's workers, that OneFlow has read; none while it has none."""
-    found = set()
-    for event in pool.events(since, "POLICY_EVALUATED", role=role):
-        if f"{name}[" in event["text"] and (until is None or event["seq"] <= until):
-            found.add(event["text"].split("[")[1].split("]")[0])
-    return found - {"--"}
+    evaluated = (event["text"] for event in pool.events(since, "POLICY_EVALUATED", role=role))
+    return {text.split("[")[1].split("]")[0] for text in evaluated if f" {name}[" in text} - {"--"}
