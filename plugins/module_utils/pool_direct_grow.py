@@ -34,7 +34,7 @@ def growth(role: DirectView, shapes: Collection[WorkerShape], returned: Collecti
     if role.is_frozen or not role.view.service.is_running or not role.may_grow:
         return None
     before = role.view.role.cardinality
-    rise = wanted_workers(_soon(role, returned), tuple(shapes))
+    rise = wanted_workers(_soon(role, returned), tuple(shapes), role.now)
     if role.role.largest_rise is not None:
         rise = min(rise, role.role.largest_rise)
     if role.policy.max_vms > 0:
@@ -49,7 +49,7 @@ def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
     nodes = tuple(node for node in listed.nodes if node_name(role.policy.node_prefix, node.vm_id) not in leaving)
     cardinality = listed.cardinality - (len(listed.nodes) - len(nodes))
     slurm = role.view.slurm
-    soon = tuple(_in_service(node) if node.name in returned else node for node in slurm.nodes)
+    soon = tuple(_in_service(node, role.now) if node.name in returned else node for node in slurm.nodes)
     return replace(
         role.view,
         role=replace(listed, nodes=nodes, cardinality=max(0, cardinality)),
@@ -57,5 +57,6 @@ def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
     )
 
 
-def _in_service(node: SlurmNode) -> SlurmNode:
-    return replace(node, flags=node.flags - {"DRAIN"}, reason="", reason_user="", reason_time=None)
+def _in_service(node: SlurmNode, now: int) -> SlurmNode:
+    """The node as it will be: slurmctld takes the end of a drain for the last time that it was busy."""
+    return replace(node, flags=node.flags - {"DRAIN"}, reason="", reason_user="", reason_time=None, last_busy_time=now)

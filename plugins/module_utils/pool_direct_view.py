@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Mapping
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Vm
@@ -65,12 +66,12 @@ class DirectView:
         """Workers that must stay in service."""
         return max(self.policy.min_vms, 1)
 
-    @property
+    @cached_property
     def in_service(self) -> tuple[SlurmNode, ...]:
         """Listed nodes that respond and that nobody has touched."""
         return tuple(node for node in self.view.registered if node.is_untouched and node.is_responding)
 
-    @property
+    @cached_property
     def is_read_whole(self) -> bool:
         """OneGate has shown every listed worker."""
         return all(vm_id in self.reading.worker_vms for vm_id in self.view.role.vm_ids)

@@ -70,7 +70,8 @@ class PortalDecision:
 
     other_nodes: nodes that are not ours, left alone; new_other_nodes: those not reported before.
     needs: role name to what waits for it; empty while slurmctld does not answer. frozen: "" or a sentence that names
-    the state and the remedy. direct: what the portal does to the pool's size; nothing in mode policies.
+    the state and the remedy. direct: what the portal does to the pool's size; nothing in mode policies. why: a clause
+    about the whole reading, or "".
     """
 
     removals: tuple[NodeRemoval, ...]

@@ -36,5 +36,5 @@ def role_needs(policy: PortalPolicy, reading: PortalReading, largest: Mapping[st
         view = RoleView(reading.service, role, reading.slurm, policy.node_prefix, policy.min_vms)
         shapes = view.shapes() or (wanted_shape(role.name, policy.shapes, largest),)
         pending = count_pending(reading.slurm.jobs, shapes, bool(reading.slurm.machines))
-        needs[role.name] = RoleNeed(view, shapes, pending, wanted_workers(view, shapes))
+        needs[role.name] = RoleNeed(view, shapes, pending, wanted_workers(view, shapes, reading.now))
     return needs

@@ -39,7 +39,7 @@ extends_documentation_fragment:
   - onehpc.ondemand.attributes
 attributes:
   check_mode:
-    details: Decides and reports; nothing is changed, published or remembered.
+    details: Probes, decides and reports; nothing is changed, published or remembered.
 options:
   node_name:
     description: This worker's node in Slurm, O(node_prefix) and the id of the virtual machine.
@@ -80,7 +80,7 @@ options:
     type: str
     default: /home
   catalogue_path:
-    description: Where the software catalogue is mounted. Empty when there is none.
+    description: A folder of the software catalogue, there only while that is mounted. Empty when there is none.
     type: str
     default: ""
   probe_user:

@@ -14,6 +14,8 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_memory
     DirectRights,
     DirectRole,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_terminate import termination
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_frozen_memory import FrozenMemory
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import (
     DIRECT_IDLE_REASON,
@@ -28,6 +30,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_memory
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_portal_reading import PortalPolicy, PortalReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role_need import role_needs
 from tests.unit.plugins.pool_world import NOW, PORTAL_ID, PREFIX, make_job, make_node, make_service, make_vm, name_of
 
 POLICY = PortalPolicy(PREFIX, {}, scaling="direct", idle_seconds=600, drain_seconds=600)
@@ -222,6 +225,14 @@ class TestTerminate:
         decision = decide(reading(drained(4)), remembered(w4=EMPTY), policy)
         assert (terminated(decision), changed(decision)) == ([], [("return", name_of(4))])
 
+    def test_the_minimum_holds_whatever_is_returned(self):
+        read, memory = reading(drained(4), workers=(3, 4)), remembered(w4=EMPTY)
+        for min_vms, ids in [(1, [4]), (2, [])]:
+            policy = replace(POLICY, min_vms=min_vms)
+            (need,) = role_needs(policy, read, {}).values()
+            role = DirectView(policy, read, need.view, need.pending, False, QUIET, memory.nodes, memory.rights)
+            assert [found.vm_id for found in [termination(role)] if found] == ids
+
     def test_each_role_has_its_own_turn(self):
         read = reading(drained(4), workers=(3, 4), worker_big=(6, 7))
         big = [make_node(6, features=["worker_big"]), drained(7)]
@@ -362,6 +373,12 @@ class TestGrowth:
         decision = decide(reading(*nodes, jobs=jobs), memory)
         assert changed(decision) == [("return", name_of(4))]
         assert (decision.growth.cardinality_before, decision.growth.cardinality) == (3, 5)
+
+    def test_a_returned_worker_is_enough_for_a_job_that_waits_for_long(self):
+        old = [replace(job, submit_time=NOW - 5000) for job in waiting()]
+        jobs = [make_job(1, state="RUNNING", nodes=[name_of(3)], cpus=2), *old]
+        decision = decide(reading(make_node(3, "ALLOCATED"), drained(4), workers=(3, 4), jobs=jobs))
+        assert (changed(decision), decision.growth) == ([("return", name_of(4))], None)
 
     @pytest.mark.parametrize(("largest", "expected"), [(3, ("worker", 1, 4)), (1, ("worker", 1, 2)), (0, None)])
     def test_not_beyond_what_oneflow_has_refused(self, largest, expected):

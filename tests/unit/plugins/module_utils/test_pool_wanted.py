@@ -221,6 +221,11 @@ def test_bounds(situation, request_):
     assert count <= sum(job.node_count for job, _share in starting)
     usable = len(situation.free_nodes) + situation.role.cardinality - len(situation.slurm.nodes)
     assert count > 0 or not starting or usable > 0
+    # Jobs that have waited for long want workers even if nodes are free.
+    later = wanted_workers(situation, [SHAPE], NOW + 1000)
+    booting = situation.role.cardinality - len(situation.slurm.nodes)
+    assert later <= sum(job.node_count for job, _share in starting)
+    assert later > 0 or booting > 0 or all(job.node_count > 1 for job, _share in starting)
     # A job more never makes it smaller, a free node or one that boots more never larger.
     more = replace(situation.slurm, jobs=(*situation.slurm.jobs, make_job(99, **request_)))
     assert wanted_workers(replace(situation, slurm=more), [SHAPE]) >= count
