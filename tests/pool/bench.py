@@ -24,6 +24,9 @@ exit $status
 """
 TICK_SECONDS = 60
 
+# As Ansible's own callback shows a task that failed, or in a line of the journal.
+_FAILURE = re.compile(r"""(?:FAILED! => .*"msg": "|: failed: )([^"\n]*)""")
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -41,7 +44,7 @@ class Tick:
     @property
     def failures(self) -> list[str]:
         """The sentences with which it failed."""
-        return re.findall(r'FAILED! => .*"msg": "([^"]*)"', self.output)
+        return _FAILURE.findall(self.output)
 
 
 class PoolBench:
