@@ -13,7 +13,7 @@ import time
 import pytest
 
 from tests.opennebula.states import VmState
-from tests.pool.template import BIG, IDLE_SECONDS, MAXIMUM, MINIMUM, WORKER
+from tests.pool.template import BIG, BOOT_SECONDS, IDLE_SECONDS, MAXIMUM, MINIMUM, WORKER
 from tests.service.accounting import COMPLETION_LOG
 from tests.service.cluster import node_name
 
@@ -91,8 +91,9 @@ def test_the_other_role_is_not_asked_to_grow_with_it(pool, grown):
 
 
 @pytest.fixture(scope="module")
-def idle_since(pool, grown):
-    """When the last job of role worker ended."""
+def idle_since(pool, grown, direct_service):
+    """When the last job of role worker ended. The second service has booted by now: its first boots meet no fault."""
+    direct_service.wait_running(BOOT_SECONDS)
     for number in range(3):
         pool.jobs.end(f"grow{number}")
     ended = [pool.cluster.wait_job(job_id, "COMPLETED", 60) for job_id in grown["waiting"]]

@@ -7,33 +7,26 @@ import pytest
 
 from tests.opennebula.states import VmState
 from tests.pool.bench import PoolBench
+from tests.pool.template import BOOT_SECONDS, DIRECT_MAXIMUM, WORKER
 from tests.service.cluster import node_name
 from tests.service.progress import NotYet
 
-WORKER = "worker"
-MAXIMUM = 3
-INPUTS = {
-    "ONEAPP_POOL_SCALING": "direct",
-    "ONEAPP_WORKER_MAX_VMS": str(MAXIMUM),
-    "ONEAPP_WORKER_IDLE_SECONDS": "30",
-}
 WORKER_JOB = ("--exclusive", "--mem=100")
 
 
 @pytest.fixture(scope="module")
-def direct(pool):
-    """The pool of a second service of the same cloud, with one worker."""
-    service = pool.service.another(INPUTS)
-    service.wait_running(900)
-    service.make_user_home()
-    return PoolBench(service)
+def direct(direct_service):
+    """Its pool, with one worker."""
+    direct_service.wait_running(BOOT_SECONDS)
+    direct_service.make_user_home()
+    return PoolBench(direct_service)
 
 
 @pytest.fixture(scope="module")
 def grown(direct):
     """Event number and jobs: the only worker is busy, and as many jobs wait as there may be more workers."""
     since = direct.last_event()
-    jobs = [direct.jobs.submit(f"direct{number}", *WORKER_JOB) for number in range(MAXIMUM)]
+    jobs = [direct.jobs.submit(f"direct{number}", *WORKER_JOB) for number in range(DIRECT_MAXIMUM)]
     for job_id in jobs:
         direct.cluster.wait_job(job_id, "RUNNING", 600)
     return since, jobs
@@ -42,7 +35,7 @@ def grown(direct):
 def test_the_pool_grows_to_the_need_in_one_step(direct, grown):
     since, _ = grown
     changes = direct.events(since, "CARDINALITY", role=WORKER)
-    assert [event["text"] for event in changes] == [f"1 -> {MAXIMUM}"]
+    assert [event["text"] for event in changes] == [f"1 -> {DIRECT_MAXIMUM}"]
 
 
 def test_no_rule_of_the_template_has_asked_for_it(direct, grown):
@@ -67,7 +60,7 @@ def shrunk(direct, grown):
             return listed
         raise NotYet(f"{listed}, the service is {direct.service.state().name}")
 
-    direct.progress.wait_for("the oldest worker to be the only one", alone, timeout_seconds=420)
+    direct.progress.wait_for("the oldest worker to be the only one", alone, timeout_seconds=600)
     return since, before, on_oldest
 
 

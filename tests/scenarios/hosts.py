@@ -76,7 +76,7 @@ def _pool(directory: Path, image: Path, progress: Progress) -> Service:
         template=template.pool_template(),
         autoscaler_seconds=template.AUTOSCALER_SECONDS,
     )
-    service.wait_running()
+    service.wait_running(template.BOOT_SECONDS)
     service.make_user_home()
     return service
 
