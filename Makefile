@@ -2,7 +2,7 @@
 # Every target does its own set-up on a fresh Debian machine as root.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot simulate simulate-picture debian13 test test-full bench demo demo-keep demo-down clean
+.PHONY: help setup lint checks unit gates contract slurm lab service molecule boot pool simulate simulate-picture debian13 test test-full bench demo demo-keep demo-down clean
 .NOTPARALLEL:
 
 python := .venv/bin/python
@@ -43,6 +43,9 @@ molecule: setup ## the roles' molecule scenarios: over ssh, on hosts that they s
 
 boot: setup ## first boots that go wrong, as a molecule scenario
 	@$(stages) boot
+
+pool: setup ## the pool's decisions on real hosts, as a molecule scenario
+	@$(stages) pool
 
 simulate: setup ## 3,000 simulated schedules of the pool, each guard switched off, both modes side by side
 	@$(stages) simulate

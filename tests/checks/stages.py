@@ -26,6 +26,8 @@ SERVICE_TESTS = tuple(f"tests/integration/test_{what}.py" for what in ("release"
 ROLE_SCENARIOS = ("storage", "portal", "worker")
 # What `make test` leaves out, unless it is asked for what has changed: they then run on the hosts of the roles' ones.
 MORE_SCENARIOS = ("boot",)
+# Needs a service of its own, so only `make test-full` runs it beside all else.
+OWN_SERVICE_SCENARIOS = ("pool",)
 ON_DEBIAN13 = ("-v", "--capture=no", "--release=trixie", IMAGE_TESTS, *SERVICE_TESTS)
 
 
@@ -54,7 +56,7 @@ def everyday(more: Sequence[str] = ()) -> list[Stage]:
 
 def more_scenarios() -> list[Stage]:
     """Each scenario that `make test` leaves out, alone on hosts of its own."""
-    return [_scenarios(name, [name]) for name in MORE_SCENARIOS]
+    return [_scenarios(name, [name]) for name in (*MORE_SCENARIOS, *OWN_SERVICE_SCENARIOS)]
 
 
 def measurements() -> list[Stage]:
@@ -122,7 +124,7 @@ def main(arguments: list[str]) -> int:
     more = MORE_SCENARIOS if options.full else changed_scenarios(ROOT, MORE_SCENARIOS) if options.changed else ()
     chosen = [known[name] for name in options.stage] or everyday(more)
     if options.full:
-        chosen += [*other_releases(), *measurements()]
+        chosen += [*map(known.get, OWN_SERVICE_SCENARIOS), *other_releases(), *measurements()]
     floors = read_floors(FLOORS)
     floors["molecule"] += sum(floors[name] for name in more)
     # Being told to end is an interrupt, so that a running stage still takes its hosts down.

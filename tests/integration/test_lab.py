@@ -204,6 +204,18 @@ def test_ansible_reaches_a_host_from_outside_the_namespace(lab, tmp_path):
     assert done.stdout.count("SUCCESS") == 2
 
 
+def test_a_frozen_host_answers_nobody_until_it_is_thawed(lab):
+    before = lab.run("two", f"cat {BOOT_ID}").stdout
+    lab.freeze("two")
+    try:
+        with pytest.raises(LabError):
+            lab.run("two", "true", timeout_seconds=5)
+        assert lab.is_running("two")
+    finally:
+        lab.thaw("two")
+    assert lab.run("two", f"cat {BOOT_ID}").stdout == before
+
+
 def test_clean_stop_ends_services_and_a_power_cut_does_not(lab):
     unit = "systemd-run --quiet --unit=leave -p RemainAfterExit=yes -p ExecStop='/bin/touch /root/stopped' true && sync"
     lab.run("two", unit)

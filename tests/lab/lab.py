@@ -323,6 +323,14 @@ class Lab:
         with self._locked():
             self._remove_taps(record)
 
+    def freeze(self, name: str) -> None:
+        """Stops the host where it is: it answers nobody until `thaw`, and nobody is told."""
+        mconsole.ask(self.scratch_dir / self._record(name).umid / "mconsole", "stop")
+
+    def thaw(self, name: str) -> None:
+        """Lets a frozen host go on."""
+        mconsole.ask(self.scratch_dir / self._record(name).umid / "mconsole", "go")
+
     def console(self, name: str, lines: int | None = None) -> str:
         """The host's console since its last start, or the last lines of it, without what moves a cursor."""
         self._record(name)

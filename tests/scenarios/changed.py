@@ -32,6 +32,18 @@ FILES = {
         "tests/service/boot",
         "tests/service/git_server.py",
     ),
+    "pool": (
+        "playbooks/files",
+        "playbooks/reconcile",
+        "plugins/action/pool",
+        "plugins/module_utils/pool",
+        "plugins/module_utils/slurm",
+        "plugins/modules/pool",
+        "roles/portal",
+        "roles/worker",
+        "tests/pool",
+        "tests/service",
+    ),
     "storage": ("roles/storage", "plugins/modules/state_export.py", "plugins/module_utils/state_export"),
     "portal": (
         "roles/portal",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The hosts that the scenarios share: `python -m tests.scenarios.hosts up | prepare ROLE | down`.
 
-One service on a lab and a simulated OpenNebula, as the demo's, but no host configures itself.
+One service on a lab and a simulated OpenNebula, as the demo's, but no host configures itself, except in the pool's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,7 @@ from tests.checks.environment import ROOT
 from tests.lab.errors import LabError
 from tests.lab.image.build import build_image
 from tests.opennebula.client import ClientError
+from tests.pool import template
 from tests.scenarios.inventory import inventory
 from tests.service.progress import Progress, ServiceError
 from tests.service.run_directory import new_run_directory
@@ -28,25 +30,26 @@ POINTER = FOLDER / "hosts.json"
 FIRST_BOOT = "/usr/lib/onehpc/first-boot"
 # The scenario whose hosts are all configured before it begins.
 BOOT = "boot"
+# The scenario that has a service of its own: the hosts of the others have no rules, and one worker.
+POOL = "pool"
 FIRST_BOOT_SECONDS = 300
 
 
 def up() -> None:
     """Boot one host for each role and write the inventory; nothing happens when they are there."""
-    if run_directory():
-        return
+    if not run_directory():
+        _boot(_unconfigured)
+
+
+def _boot(create: Callable[[Path, Path, Progress], Service], scenario: str = "") -> None:
+    """Boot the hosts of a service and write their inventory. scenario: the only one that they are for."""
     progress = Progress()
     image = build_image(progress.tell)
     directory = new_run_directory()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    _write({"run_directory": str(directory), "used": []})
+    _write({"run_directory": str(directory), "used": [], "scenario": scenario})
     try:
-        service = Service.create(directory, image, inputs=INPUTS, progress=progress, first_boot=False)
-        service.wait_running(120)
-        for host in service.lab.hosts():
-            service.lab.wait_for_ssh(host.name)
-            # Returns when the context is there, also when it is being read already.
-            service.lab.run(host.name, "systemctl start one-context.service")
+        service = create(directory, image, progress)
         INVENTORY.write_text(yaml.safe_dump(inventory(service), sort_keys=False))
     except BaseException:
         down()
@@ -54,11 +57,41 @@ def up() -> None:
     progress.tell("the hosts answer")
 
 
+def _unconfigured(directory: Path, image: Path, progress: Progress) -> Service:
+    service = Service.create(directory, image, inputs=INPUTS, progress=progress, first_boot=False)
+    service.wait_running(120)
+    for host in service.lab.hosts():
+        service.lab.wait_for_ssh(host.name)
+        # Returns when the context is there, also when it is being read already.
+        service.lab.run(host.name, "systemctl start one-context.service")
+    return service
+
+
+def _pool(directory: Path, image: Path, progress: Progress) -> Service:
+    service = Service.create(
+        directory,
+        image,
+        inputs=template.INPUTS,
+        progress=progress,
+        template=template.pool_template(),
+        autoscaler_seconds=template.AUTOSCALER_SECONDS,
+    )
+    service.wait_running(template.BOOT_SECONDS)
+    service.make_user_home()
+    return service
+
+
 def prepare(role: str) -> None:
     """Give a scenario the host of `role` as it booted, and see to it that what the role relies on serves.
 
-    A host that was used before is replaced, with all others: nothing of them is worth keeping.
+    A host that was used before is replaced, with all others: nothing of them is worth keeping. So is a service that
+    is for one scenario alone.
     """
+    if POOL in (role, _read().get("scenario")):
+        down()
+    if role == POOL:
+        _boot(_pool, POOL)
+        return
     up()
     if role == BOOT:
         service = Service(run_directory())
@@ -98,11 +131,11 @@ def run_directory() -> Path | None:
 
 
 def _read() -> dict:
-    """run_directory, and under `used` the roles whose host was given to a scenario or has configured itself."""
+    """run_directory, scenario, and as `used` the roles whose host was given to a scenario or has configured itself."""
     try:
         return json.loads(POINTER.read_text())
     except FileNotFoundError:
-        return {"run_directory": None, "used": []}
+        return {"run_directory": None, "used": [], "scenario": ""}
 
 
 def _write(state: dict) -> None:

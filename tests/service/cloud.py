@@ -19,13 +19,16 @@ HOST_MEMORY_MIB = 1024
 END_SECONDS = 120  # it first ends its hosts
 
 
-def start_cloud(run_dir: Path, lab: Lab) -> None:
-    """Start it and return at once; pid and log files are in `run_dir`, output.log is what it prints."""
+def start_cloud(run_dir: Path, lab: Lab, autoscaler_seconds: int = AUTOSCALER_INTERVAL_SECONDS) -> None:
+    """Start it and return at once; pid and log files are in `run_dir`, output.log is what it prints.
+
+    autoscaler_seconds: between two rounds in which OneFlow reads the policies' figures.
+    """
     run_dir.mkdir(parents=True, exist_ok=True)
     command = (
         *("ip", "netns", "exec", lab.namespace, sys.executable, "-m", "tests.opennebula", "serve"),
         *("--run-dir", str(run_dir), "--lab", str(lab.run_dir)),
-        *("--autoscaler-interval", str(AUTOSCALER_INTERVAL_SECONDS), "--memory-limit-mib", str(HOST_MEMORY_MIB)),
+        *("--autoscaler-interval", str(autoscaler_seconds), "--memory-limit-mib", str(HOST_MEMORY_MIB)),
     )
     with open(run_dir / "output.log", "ab") as output:
         subprocess.Popen(

@@ -12,10 +12,10 @@ from pathlib import Path
 from tests.lab.lab import Lab, LabError
 from tests.opennebula.client import Client
 from tests.opennebula.states import FAILURE_LCM_STATES, LcmState, ServiceState, VmState
-from tests.service.cloud import end_cloud, start_cloud
+from tests.service.cloud import AUTOSCALER_INTERVAL_SECONDS, end_cloud, start_cloud
 from tests.service.cluster import Cluster
 from tests.service.progress import NotYet, Progress, ServiceError
-from tests.service.service_template import input_values, network_values, service_template, vm_template
+from tests.service.service_template import booting_from, input_values, network_values, service_template, vm_template
 
 USER = "alice"
 USER_ID = 2001
@@ -27,12 +27,15 @@ INPUTS = {"ONEAPP_WORKER_SHAPES": "worker:cpus=1:mem=700:gpus=0", "ONEAPP_SLURM_
 class Service:
     """See the module. Made by `Service.create`, reached from another process by `Service.open`."""
 
-    def __init__(self, run_dir: Path, progress: Progress | None = None):
+    def __init__(self, run_dir: Path, progress: Progress | None = None, service_id: int | None = None):
+        """service_id: of the services in `run_dir`; the first one by default."""
         self.run_dir = Path(run_dir)
         self.progress = progress or Progress()
         self.lab = Lab.open(self.run_dir / "lab")
         self.client = Client(self.run_dir / "opennebula")
-        self.service_id: int = json.loads((self.run_dir / "service.json").read_text())["service_id"]
+        if service_id is None:
+            service_id = int(json.loads((self.run_dir / "service.json").read_text())["service_id"])
+        self.service_id = service_id
         self.progress.watch = self.check_health
         self.cluster = Cluster(self.run_on_portal, self.progress, USER)
 
@@ -40,31 +43,39 @@ class Service:
 
     @classmethod
     def create(
-        cls, run_dir: Path, image: Path, *, inputs: dict[str, str], progress: Progress, first_boot: bool = True
+        cls,
+        run_dir: Path,
+        image: Path,
+        *,
+        inputs: dict[str, str],
+        progress: Progress,
+        first_boot: bool = True,
+        template: dict | None = None,
+        autoscaler_seconds: int = AUTOSCALER_INTERVAL_SECONDS,
     ) -> Service:
         """Create lab and cloud in `run_dir`, register the templates and instantiate the service. Nothing is waited for
         but the cloud's own answer. Whatever fails, `take_down(run_dir)` ends what was started.
 
-        Without first_boot the hosts do not configure themselves."""
+        Without first_boot the hosts do not configure themselves. template: the service template, the collection's own
+        by default."""
         run_dir = Path(run_dir)
         lab = Lab.create(run_dir / "lab", image)
         progress.tell(f"lab: network namespace {lab.namespace}")
         cloud_dir = run_dir / "opennebula"
-        start_cloud(cloud_dir, lab)
+        start_cloud(cloud_dir, lab, autoscaler_seconds)
         client = Client(cloud_dir)
         client.wait_ready(30)
         progress.tell(f"simulated OpenNebula: {cloud_dir / 'opennebula.log'}")
-        template_id = client.create_vm_template(vm_template(first_boot))
-        template = service_template(template_id, first_boot)
-        service_id = client.instantiate(
-            client.create_service_template(template),
-            name=template["name"],
-            networks_values=network_values(template, client.networks()),
-            user_inputs_values=input_values(template, {**INPUTS, **inputs}),
-        )
+        template = template or service_template(first_boot)
+        service_id = _instantiate(client, template, vm_template(first_boot), inputs)
         (run_dir / "service.json").write_text(json.dumps({"service_id": service_id}) + "\n")
         progress.tell(f"service {service_id} instantiated from the collection's service template")
         return cls(run_dir, progress)
+
+    def another(self, inputs: dict[str, str]) -> Service:
+        """A further service of the same cloud, instantiated from the collection's service template as it is."""
+        service_id = _instantiate(self.client, service_template(), vm_template(), inputs)
+        return Service(self.run_dir, self.progress, service_id)
 
     def wait_running(self, timeout_seconds: float = 600) -> None:
         """Wait until OneFlow says RUNNING; the lines name the VM that is being waited for."""
@@ -160,6 +171,17 @@ class Service:
             return self.lab.run(name, command, check=False).stdout
         except LabError as error:
             return str(error)
+
+
+def _instantiate(client: Client, template: dict, vm: dict, inputs: dict[str, str]) -> int:
+    """Register both templates, each role booting from the one of the virtual machine; returns the service's id."""
+    template = booting_from(template, client.create_vm_template(vm))
+    return client.instantiate(
+        client.create_service_template(template),
+        name=template["name"],
+        networks_values=network_values(template, client.networks()),
+        user_inputs_values=input_values(template, {**INPUTS, **inputs}),
+    )
 
 
 def host_name(vm_id: int | str) -> str:

@@ -25,19 +25,22 @@ def vm_template(first_boot: bool = True) -> dict:
     return template
 
 
-def service_template(template_id: int, first_boot: bool = True) -> dict:
-    """The service template as the collection ships it, each role booting from VM template `template_id`.
+def service_template(first_boot: bool = True) -> dict:
+    """The service template as the collection ships it.
 
     Without first_boot nothing waits for READY, so all roles start one after the other, and the pool keeps its size.
     """
     template = yaml.safe_load((FOLDER / "service_template.yml").read_text())
     if not first_boot:
         template["ready_status_gate"] = False
-    for role in template["roles"]:
-        role["template_id"] = template_id
-        if not first_boot:
+        for role in template["roles"]:
             role.pop("elasticity_policies", None)
     return template
+
+
+def booting_from(template: dict, template_id: int) -> dict:
+    """The service template with each role booting from the virtual machine template `template_id`."""
+    return {**template, "roles": [{**role, "template_id": template_id} for role in template["roles"]]}
 
 
 def input_values(template: dict, given: dict[str, str]) -> dict[str, str]:

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells the demo's story: a waiting job brings a second worker, an idle one goes, and no job notices.
-
-A job ends when its control file says so, so the story waits on conditions and never on guessed times.
-"""
+"""Tells the demo's story: a waiting job brings a second worker, an idle one goes, and no job notices."""
 
 from __future__ import annotations
 
 from tests.opennebula.states import VmState
 from tests.service.accounting import accounted, wait_accounted
 from tests.service.cluster import node_name
+from tests.service.held_jobs import HeldJobs
 from tests.service.progress import NotYet
 from tests.service.service import Service
 from tests.service.slurm_text import reason_time
@@ -16,13 +14,6 @@ from tests.service.story import OUR_DRAIN, Story
 
 # One job fills a worker of the lab.
 JOB_OPTIONS = ("--ntasks=1", "--mem=100")
-# The file is opened anew for each look: NFS then asks the server, which it need not for a mere test of existence.
-JOB_SCRIPT = """#!/bin/bash
-echo "boot_id $(cat /proc/sys/kernel/random/boot_id)"
-echo "hostname $(hostname)"
-until grep --quiet end {control}; do sleep 1; done
-echo "done"
-"""
 
 
 class Teller:
@@ -32,6 +23,7 @@ class Teller:
         self.service = service
         self.cluster = service.cluster
         self.progress = service.progress
+        self.jobs = HeldJobs(service.cluster, service.progress)
         self.story = Story()
 
     def tell(self) -> Story:
@@ -50,14 +42,14 @@ class Teller:
     def _fill_the_only_worker(self) -> None:
         story = self.story
         story.first_worker = self.service.single("worker")
-        job_id = self._submit("first")
+        job_id = self.jobs.submit("first", *JOB_OPTIONS)
         story.first_job = self.cluster.wait_job(job_id, "RUNNING", 60)
         story.first_node = self.cluster.nodes()[node_name(story.first_worker)]
         self._read_kernel(story.first_worker)
 
     def _let_a_job_wait_for_a_second_worker(self) -> None:
         story = self.story
-        job_id = self._submit("second")
+        job_id = self.jobs.submit("second", *JOB_OPTIONS)
         story.second_job_waiting = self.progress.wait_for(
             f"job {job_id} to have a reason for waiting", lambda: self._waiting(job_id), timeout_seconds=60
         )
@@ -72,7 +64,7 @@ class Teller:
     def _let_the_oldest_worker_go(self) -> None:
         story = self.story
         job_id = int(story.first_job["JobId"])
-        self._end("first")
+        self.jobs.end("first")
         story.first_job = self.cluster.wait_job(job_id, "COMPLETED", 60)
         story.job_output["first"] = self.cluster.read_home("first.out")
         story.first_node_drained = self.progress.wait_for(
@@ -93,7 +85,7 @@ class Teller:
 
     def _end_the_second_job(self) -> None:
         story = self.story
-        self._end("second")
+        self.jobs.end("second")
         story.second_job = self.cluster.wait_job(int(story.second_job_started["JobId"]), "COMPLETED", 60)
         story.job_output["second"] = self.cluster.read_home("second.out")
 
@@ -104,16 +96,6 @@ class Teller:
         self.story.accounted = accounted(run, expected)
 
     # -- readings -------------------------------------------------------------------------------------------------
-
-    def _submit(self, name: str) -> int:
-        self.cluster.write_home(f"{name}.control", "go on\n")
-        job_id = self.cluster.submit(name, JOB_SCRIPT.format(control=f"{name}.control"), *JOB_OPTIONS)
-        self.progress.tell(f"{self.cluster.user} submitted job {job_id} ({name})")
-        return job_id
-
-    def _end(self, name: str) -> None:
-        self.cluster.write_home(f"{name}.control", "end\n")
-        self.progress.tell(f"the {name} job is told to end")
 
     def _read_kernel(self, vm_id: int) -> None:
         boot_id = self.service.run(vm_id, "cat /proc/sys/kernel/random/boot_id").stdout

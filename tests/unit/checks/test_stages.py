@@ -24,7 +24,7 @@ def test_each_stage_has_a_floor_and_each_floor_a_stage():
     [
         ([], ["good", "molecule"], 3),
         (["boot"], ["boot"], 1),
-        (["--full"], ["good", "molecule", "release", "figures"], 5),
+        (["--full"], ["good", "molecule", "pool", "release", "figures"], 5),
         (["--changed"], ["good", "molecule"], 4),
     ],
 )

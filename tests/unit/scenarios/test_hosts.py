@@ -42,13 +42,18 @@ def calls(tmp_path, monkeypatch):
             FakeService.ready = []
             hosts._write({"run_directory": str(tmp_path), "used": []})
 
+    def boot(create, scenario):
+        calls.append(scenario)
+        hosts._write({"run_directory": str(tmp_path), "used": [], "scenario": scenario})
+
     def down():
         calls.append("down")
-        hosts.POINTER.unlink()
+        hosts.POINTER.unlink(missing_ok=True)
 
     monkeypatch.setattr(hosts, "POINTER", tmp_path / "hosts.json")
     monkeypatch.setattr(hosts, "Service", FakeService)
     monkeypatch.setattr(hosts, "up", up)
+    monkeypatch.setattr(hosts, "_boot", boot)
     monkeypatch.setattr(hosts, "down", down)
     return calls
 
@@ -72,3 +77,11 @@ def test_a_host_that_was_used_before_is_replaced(calls, first):
     hosts.prepare("storage")
     assert calls == ["up", "down", "up"]
     assert FakeService.ready == []
+
+
+@pytest.mark.parametrize("role", [*ROLES, hosts.BOOT])
+def test_a_service_that_is_for_one_scenario_is_not_given_to_another(calls, role, monkeypatch):
+    monkeypatch.setattr(FakeService, "document", lambda self: {"roles": []}, raising=False)
+    hosts.prepare(hosts.POOL)
+    hosts.prepare(role)
+    assert calls == ["down", hosts.POOL, "down", "up"]
