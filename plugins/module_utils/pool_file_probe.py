@@ -17,6 +17,9 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health import
 from ansible_collections.onehpc.ondemand.plugins.module_utils.unprivileged import child_settings
 
 KILLED_CHILD_SECONDS = 0.5
+# A look that nothing holds up takes milliseconds: one that lasts longer hangs. The other may be a run by hand.
+OTHER_LOOK_SECONDS = 1.0
+LOCK_PAUSE_SECONDS = 0.02
 
 # Attributes of files come from a cache while their server hangs, statvfs never does.
 PROGRAM = """
@@ -49,7 +52,7 @@ class FileProbe:
         os.makedirs(os.path.dirname(run_path), mode=0o755, exist_ok=True)
         self._file = os.open(run_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock()
             os.ftruncate(self._file, 0)
             self._child = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [sys.executable, "-I", "-S", "-c", program, *paths],
@@ -63,6 +66,17 @@ class FileProbe:
         except BaseException:
             os.close(self._file)
             raise
+
+    def _lock(self) -> None:
+        """Take the lock; BlockingIOError when another child keeps it."""
+        deadline = time.monotonic() + OTHER_LOOK_SECONDS
+        while True:
+            try:
+                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(LOCK_PAUSE_SECONDS)
 
     def outcome(self, timeout_seconds: float) -> ProbeOutcome:
         """Wait for the answer, not longer than this; to be called once. A child that has not answered is killed."""

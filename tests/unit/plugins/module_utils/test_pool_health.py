@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 import os
 import subprocess
+import threading
 import time
 
 import pytest
@@ -88,6 +89,7 @@ def test_a_child_that_cannot_be_ended_stays_the_only_one(run_path, monkeypatch):
 
     monkeypatch.setattr(pool_file_probe.subprocess, "Popen", Child)
     monkeypatch.setattr(pool_file_probe, "KILLED_CHILD_SECONDS", 0.1)
+    monkeypatch.setattr(pool_file_probe, "OTHER_LOOK_SECONDS", 0.1)
     real_killpg = os.killpg
     monkeypatch.setattr(pool_file_probe.os, "killpg", lambda *_arguments: None)
     assert "does not answer" in look(run_path, "/x", seconds=0.5, program=HANGS).failure
@@ -99,6 +101,14 @@ def test_a_child_that_cannot_be_ended_stays_the_only_one(run_path, monkeypatch):
     started[0].wait(10)
     assert look(run_path, "/").failure == ""
     assert len(started) == 2
+
+
+def test_two_looks_at_a_time_are_made_one_after_the_other(run_path, monkeypatch):
+    """As a tick's and that of a run by hand."""
+    monkeypatch.setattr(pool_file_probe, "OTHER_LOOK_SECONDS", 20.0)
+    first = FileProbe(["/"], getpass.getuser(), run_path, "import time; time.sleep(1); print('/')")
+    threading.Timer(0.2, first.outcome, [20.0]).start()
+    assert look(run_path, "/") == ProbeOutcome("/")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root chooses the account of a child")
