@@ -47,6 +47,9 @@ def placeholder_name(role_name: str) -> str:
 
 
 def one_line(reason: str) -> str:
-    """A node's present reason in a form that scontrol takes again: printable, in one line, no quotes at its ends."""
+    """A node's present reason in a form that scontrol takes again: printable, in one line, no quotes at its ends.
+
+    Empty when nothing of it is left.
+    """
     printable = "".join(character if character.isprintable() else " " for character in reason)
-    return " ".join(printable.split()).strip(' "') or GONE_REASON
+    return " ".join(printable.split()).strip(' "')

@@ -111,7 +111,8 @@ def _verdict_on_busy(
     if vm_id_of_node(policy.node_prefix, node.name) not in reading.departed_vm_ids:
         return SkippedNode(node.name, f"it holds {jobs} and OneGate has not confirmed that the VM is gone")
     # A person's reason stays: scontrol wants one for this, so the present text is given again.
-    return NodeRemoval(SET_DOWN, node.name, one_line(node.reason) if _has_a_persons_reason(node) else GONE_REASON)
+    present = one_line(node.reason) if _has_a_persons_reason(node) else ""
+    return NodeRemoval(SET_DOWN, node.name, present or GONE_REASON)
 
 
 def may_be_set_down(node: SlurmNode, reading: PortalReading, memory: PortalMemory) -> bool:

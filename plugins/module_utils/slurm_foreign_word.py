@@ -31,7 +31,7 @@ def foreign_word(node: SlurmNode) -> ForeignWord | None:
     """
     if node.reason in DRAIN_REASONS or node.reason == GONE_REASON:
         return None
-    reason = one_line(node.reason) if node.reason.strip(' "') else NO_REASON
+    reason = one_line(node.reason) or NO_REASON
     if node.has_drain_flag or node.flags & {"FAIL", "FAILING"}:
         return ForeignWord(reason, True)
     if not node.reason or (node.base_state == "DOWN" and node.reason_user == _SLURM_USER):

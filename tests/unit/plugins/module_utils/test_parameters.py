@@ -38,6 +38,7 @@ GOOD = [
     ("ONEAPP_SLURM_STATE_EXPORT", "/export/slurm", "common_state_export", "/export/slurm"),
     ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "1024", "portal_def_mem_per_cpu_mib", 1024),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "6817", "common_slurmctld_port", 6817),
+    ("ONEAPP_METRICS_PORT", "9101", "portal_metrics_port", 9101),
 ]
 
 # Read by the launcher of the first boot alone: they set no variable.
@@ -88,6 +89,7 @@ BAD = [
     ("ONEAPP_SLURM_DEF_MEM_PER_CPU", "0"),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "65536"),
     ("ONEAPP_SLURM_CONTROLLER_PORT", "0"),
+    ("ONEAPP_METRICS_PORT", "http"),
     ("ONEAPP_COLLECTION_URL", "ext::sh -c id"),
     ("ONEAPP_COLLECTION_URL", "--upload-pack=id"),
     ("ONEAPP_COLLECTION_URL", "https://git.example.org"),
