@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping
 
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_record import records_from_json
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_record import is_of, records_from_json
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def frozen_memory_from_json(data: object) -> FrozenMemory:
     """The memory that to_json() wrote; what cannot be understood is left out."""
     given = data if isinstance(data, dict) else {}
     state, state_since = given.get("state"), given.get("state_since")
-    known = type(state) is int and type(state_since) is int
+    known = is_of(int, state) and is_of(int, state_since)
     return FrozenMemory(
         state=state if known else None,
         state_since=state_since if known else None,

@@ -11,6 +11,11 @@ from typing import Callable, TypeVar
 Record = TypeVar("Record")
 
 
+def is_of(kind: type, value: object) -> bool:
+    """The value is of that type; a truth value is no number here."""
+    return isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+
+
 def record_from_json(kind: Callable[..., Record], data: object) -> Record:
     """The record (a dataclass whose fields all have defaults) that asdict() made.
 
@@ -21,7 +26,7 @@ def record_from_json(kind: Callable[..., Record], data: object) -> Record:
     values = {}
     for field in fields(kind):
         value = given.get(field.name, MISSING)
-        if type(value) is (int if field.default is None else type(field.default)):
+        if is_of(int if field.default is None else type(field.default), value):
             values[field.name] = value
     return kind(**values)
 

@@ -18,6 +18,7 @@ ANSIBLE_TEST_PATHS = (
     "tests/checks/environment.py",
     "tests/contract/recordings",
     "tests/sanity",
+    "tests/unit/conftest.py",
     "tests/unit/plugins",
     "tests/unit/requirements.txt",
     "tests/unit/samples",

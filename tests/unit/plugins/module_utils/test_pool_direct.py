@@ -229,7 +229,7 @@ class TestTerminate:
         read, memory = reading(drained(4), workers=(3, 4)), remembered(w4=EMPTY)
         for min_vms, ids in [(1, [4]), (2, [])]:
             policy = replace(POLICY, min_vms=min_vms)
-            (need,) = role_needs(policy, read, {}).values()
+            need = role_needs(policy, read, {})["worker"]
             role = DirectView(policy, read, need.view, need.pending, False, QUIET, memory.nodes, memory.rights)
             assert [found.vm_id for found in [termination(role)] if found] == ids
 
