@@ -52,12 +52,15 @@ def nodes_without_controller(reading: PortalReading, memory: DirectMemory) -> di
 
 
 def role_up_to_date(view: RoleView, reading: PortalReading, memory: DirectRole) -> DirectRole:
-    """A change of the cardinality ends a pause, and the belief that the role is full."""
+    """A change of the cardinality ends a pause, the belief that the role is full, and the wait for OneFlow's refill."""
     cardinality = view.role.cardinality
     if memory.pause_cardinality is not None and memory.pause_cardinality != cardinality:
         memory = replace(memory, pause_seconds=0, pause_until=None, pause_cardinality=None)
     if memory.refused_cardinality is not None and memory.refused_cardinality != cardinality:
         memory = replace(memory, largest_rise=None, refused_cardinality=None)
+    is_below = cardinality < max(view.minimum, 1)
+    below_since = reading.now if memory.below_minimum_since is None else memory.below_minimum_since
+    memory = replace(memory, below_minimum_since=below_since if is_below else None)
     if memory.policies_seen_at is None or _policies_are_seen(view, reading):
         memory = replace(memory, policies_seen_at=reading.now)
     return memory
@@ -74,7 +77,10 @@ def _node(reading: PortalReading, memory: DirectNode, name: str, vm_id: int) -> 
     memory = _ready(reading, memory, vm_id)
     node = reading.slurm.machine(name)
     if node is None:
+        since = reading.now if memory.without_node_since is None else memory.without_node_since
+        memory = replace(memory, without_node_since=since)
         return replace(memory, is_drained_by_us=False, empty_since=None, drain_seconds=0, drain_counted_until=None)
+    memory = replace(memory, without_node_since=None)
     memory = replace(memory, idle_since=idle_since(reading.now, node, reading.slurm, memory))
     if node.has_drain_flag and node.reason == DIRECT_IDLE_REASON:
         memory = _drained(reading, memory, node)

@@ -14,6 +14,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states imp
     VM_STATE_ACTIVE,
     VM_STATE_POWEROFF,
 )
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_terminate import BOOT_DEADLINE_SECONDS
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_view import DirectView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import node_name
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
@@ -21,6 +22,11 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import R
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_wanted import wanted_workers
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
+
+# OneFlow itself fills up a role below min_vms, to one more than the cardinality that it read. What the portal adds
+# between its reading and its act would be too many for it, and it would remove the oldest worker. So it comes first:
+# two readings at 90 s, and a minute to act.
+REFILL_SECONDS = 240
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ def growth(role: DirectView, shapes: Collection[WorkerShape], returned: Collecti
 
     returned: nodes that come back to service in this very tick.
     """
-    if role.is_frozen or not role.view.service.is_running or not role.may_grow:
+    if role.is_frozen or not role.view.service.is_running or not role.may_grow or _is_being_refilled(role):
         return None
     before = role.view.role.cardinality
     rise = wanted_workers(_soon(role, returned), tuple(shapes), role.now)
@@ -46,6 +52,11 @@ def growth(role: DirectView, shapes: Collection[WorkerShape], returned: Collecti
     if role.policy.max_vms > 0:
         rise = min(rise, role.policy.max_vms - before)
     return Growth(role.view.role.name, before, before + rise) if rise > 0 else None
+
+
+def _is_being_refilled(role: DirectView) -> bool:
+    since = role.role.below_minimum_since
+    return since is not None and 0 <= role.now - since < REFILL_SECONDS
 
 
 def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
@@ -65,10 +76,13 @@ def _soon(role: DirectView, returned: Collection[str]) -> RoleView:
 
 
 def _will_not_boot(role: DirectView, name: str) -> bool:
-    """It has no node, and OpenNebula shows that its VM does not come to one by itself: it is no worker on its way."""
+    """It has no node, and its VM or its boot does not come to one by itself: it is no worker on its way."""
     vm = role.vm_of(name)
     if vm is None or role.view.slurm.machine(name) is not None:
         return False
+    since = role.nodes[name].without_node_since
+    if since is not None and role.now - since >= BOOT_DEADLINE_SECONDS:
+        return True
     has_failed = vm.state == VM_STATE_ACTIVE and vm.lcm_state in {*VM_LCM_FAILURES, VM_LCM_UNKNOWN}
     return has_failed or vm.state == VM_STATE_POWEROFF
 

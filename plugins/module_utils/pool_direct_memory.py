@@ -22,7 +22,8 @@ class DirectNode:
     is_drained_by_us: as seen at the last reading. empty_since: the first reading that showed the present drain with
     no job. drain_seconds: how long it has stood while the service was RUNNING, counted up to drain_counted_until.
     asked_at: when OneGate was asked to terminate the VM. unready_since: the first reading of a VM that has never said
-    READY=YES. was_ready: it has said so.
+    READY=YES. was_ready: it has said so. without_node_since: the first reading in which slurmctld did not know its
+    node.
     """
 
     updated_at: int | None = None
@@ -34,6 +35,7 @@ class DirectNode:
     asked_at: int | None = None
     unready_since: int | None = None
     was_ready: bool = False
+    without_node_since: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class DirectRole:
     policies_seen_at: the last reading in which OneFlow's own rules may still have been fed.
     largest_rise: OneFlow has refused more than that many workers at once beyond refused_cardinality; 0: the role is
     full. pause_until: no new drain before; pause_seconds: how long that pause is; both end when the cardinality is
-    no longer pause_cardinality.
+    no longer pause_cardinality. below_minimum_since: the first reading of a cardinality below the minimum.
     """
 
     policies_seen_at: int | None = None
@@ -52,6 +54,7 @@ class DirectRole:
     pause_seconds: int = 0
     pause_until: int | None = None
     pause_cardinality: int | None = None
+    below_minimum_since: int | None = None
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Host:
             except OnehpcError as error:
                 self.world.monitor.tick_failed(self, str(error))
             finally:
-                self.world.hosts_in_tick.remove(self)
+                self.world.hosts_in_tick.pop()
         if self.has_power:
             pause = TICK_SECONDS + self.world.random.uniform(0, JITTER_SECONDS)
             self.later(max(0.0, began + pause - self.world.clock.now()), self._tick)
@@ -233,7 +233,7 @@ class Worker(Host):
         except OnehpcError:
             pass
         finally:
-            self.world.hosts_in_tick.remove(self)
+            self.world.hosts_in_tick.pop()
 
     def _slurmd_ends(self) -> None:
         if not self.has_slurmd:

@@ -99,6 +99,7 @@ class Monitor:
         self.hand_ends: list[tuple[float, int, str]] = []
         self.autoscaler_off_until = 0.0
         self.not_running_since: float | None = None
+        self.frozen_since: float | None = None
         self._waits: dict[int, Wait] = {}
         self._idle: dict[str, float] = {}
         self._idle_key: dict[str, tuple] = {}
@@ -156,6 +157,8 @@ class Monitor:
         if kind == "VM_STATE" and text.startswith("BOOT_FAILURE"):
             self.counts["failed boots"] += 1
         if kind == "SERVICE_STATE":
+            is_frozen = self.world.service.state in FROZEN
+            self.frozen_since = (self.frozen_since or self.world.clock.now()) if is_frozen else None
             self.not_running_since = (
                 None if text.endswith("-> RUNNING") else (self.not_running_since or self.world.clock.now())
             )
@@ -268,10 +271,8 @@ class Monitor:
         return owner is not None and owner.has_power and owner.has_slurmd
 
     def _is_known_frozen(self) -> bool:
-        since = self.not_running_since
-        return (
-            self.world.service.state in FROZEN and since is not None and self.world.clock.now() - since > KNOWN_SECONDS
-        )
+        since = self.frozen_since
+        return since is not None and self.world.clock.now() - since > KNOWN_SECONDS
 
     def pool_scales(self, host: Host, role_name: str, cardinality: int) -> None:
         """The portal asks OneFlow for another cardinality."""
@@ -400,7 +401,10 @@ class Monitor:
                     wait.limit += slots * (step + spare)
             if sum(role.maximum for role in roles) < job.node_count:
                 continue
-            growable = any(world.role_of(role.name)["cardinality"] < role.maximum for role in roles)
+            # Below the minimum OneFlow comes first in mode direct, and the step after it is its own.
+            growable = any(
+                is_direct * role.minimum <= world.role_of(role.name)["cardinality"] < role.maximum for role in roles
+            )
             if is_direct:
                 able = now > world.portal.hindered_until
             else:

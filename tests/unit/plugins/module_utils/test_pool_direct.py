@@ -402,8 +402,25 @@ class TestGrowth:
     def test_not_while_it_is_forbidden(self):
         assert self.grown(self.busy(), remembered(rights=DirectRights(no_growth_at=NOW - 5))) is None
 
-    def test_an_empty_pool_grows_by_the_placeholders_shape(self):
-        assert self.grown(reading(workers=(), jobs=waiting(2, reason="PartitionConfig"))) == ("worker", 0, 2)
+    @pytest.mark.parametrize(("seconds", "expected"), [(870, None), (900, 4)])
+    def test_a_worker_that_does_not_come_back_from_a_reboot_is_none_on_its_way(self, seconds, expected):
+        """It was READY once, so it is not terminated either."""
+        read = reading(make_node(3, "ALLOCATED"), make_node(4, "ALLOCATED"), jobs=waiting())
+        nodes = tuple(node for node in read.slurm.nodes if node.name != name_of(5))
+        lost = DirectNode(was_ready=True, without_node_since=NOW - seconds)
+        growth = decide(replace(read, slurm=SlurmReading(nodes, read.slurm.jobs)), remembered(w5=lost)).growth
+        assert (growth and growth.cardinality) == expected
+
+    @pytest.mark.parametrize(("since", "expected"), [(None, None), (NOW - 200, None), (NOW - 240, ("worker", 0, 2))])
+    def test_below_the_minimum_oneflow_comes_first(self, since, expected):
+        """It acts by the cardinality that it read: what is added in between would be too many for it."""
+        role = replace(QUIET, below_minimum_since=since)
+        empty = reading(workers=(), jobs=waiting(2, reason="PartitionConfig"))
+        assert self.grown(empty, remembered(role)) == expected
+
+    def test_the_wait_for_oneflow_ends_at_the_minimum(self):
+        role = replace(QUIET, below_minimum_since=NOW - 30)
+        assert self.grown(self.busy(), remembered(role)) == ("worker", 1, 7)
 
     def test_one_role_at_a_time(self):
         read = self.busy(worker_big=(6,))
