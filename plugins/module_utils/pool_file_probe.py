@@ -55,7 +55,8 @@ class FileProbe:
             self._lock()
             os.ftruncate(self._file, 0)
             self._child = subprocess.Popen(  # pylint: disable=ansible-bad-function
-                [sys.executable, "-I", "-S", "-c", program, *paths],
+                # Not by its name in a virtual environment, which an account without rights may not reach.
+                [os.path.realpath(sys.executable), "-I", "-S", "-c", program, *paths],
                 stdin=subprocess.DEVNULL,
                 stdout=self._file,
                 stderr=subprocess.DEVNULL,
