@@ -32,7 +32,7 @@ FIRST_BOOT = "/usr/lib/onehpc/first-boot"
 BOOT = "boot"
 # The scenario that has a service of its own: the hosts of the others have no rules, and one worker.
 POOL = "pool"
-FIRST_BOOT_SECONDS = 300
+FIRST_BOOT_SECONDS = 600
 
 
 def up() -> None:
