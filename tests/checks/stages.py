@@ -49,7 +49,7 @@ def everyday(more: Sequence[str] = ()) -> list[Stage]:
         Stage("contract", (Pytest("contract", ("-q", "tests/contract")),)),
         Stage("slurm", (Pytest("slurm", ("-q", "tests/integration/slurm_namespace")),)),
         Stage("lab", (Pytest("lab", ("-q", IMAGE_TESTS, LAB_TESTS), timeout_seconds=1500),)),
-        Stage("service", (Pytest("service", ("-v", "--capture=no", *SERVICE_TESTS), timeout_seconds=3000),)),
+        Stage("service", (Pytest("service", ("-v", "--capture=no", *SERVICE_TESTS), timeout_seconds=3600),)),
         _scenarios("molecule", [*ROLE_SCENARIOS, *more]),
     ]
 
@@ -70,7 +70,7 @@ def measurements() -> list[Stage]:
 
 def other_releases() -> list[Stage]:
     """The service on hosts of another release than Debian 12: as long as all that `make test` does with hosts."""
-    return [Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3000),))]
+    return [Stage("debian13", (Pytest("debian13", ON_DEBIAN13, timeout_seconds=3600),))]
 
 
 def _scenarios(stage: str, names: list[str]) -> Stage:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+import yaml
+
 from ansible_collections.onehpc.ondemand.plugins.module_utils.parameters import PARAMETERS
 from tests.checks.environment import ROOT
 
@@ -28,3 +30,9 @@ def test_each_row_says_meaning_default_and_file():
         assert len(cells) == 4, name
         assert all(cell.strip() for cell in cells), name
         assert cells[3].startswith("none, ") or cells[3].startswith("`/"), name
+
+
+def test_the_vm_template_hands_each_on():
+    context = yaml.safe_load((ROOT / "playbooks" / "files" / "vm_template.yml").read_text())["CONTEXT"]
+    handed_on = {name: value for name, value in context.items() if name.startswith("ONEAPP_")}
+    assert handed_on == {each.name: f"${each.name}" for each in PARAMETERS}

@@ -77,7 +77,7 @@ class Service:
         service_id = _instantiate(self.client, service_template(), vm_template(), inputs)
         return Service(self.run_dir, self.progress, service_id)
 
-    def wait_running(self, timeout_seconds: float = 600) -> None:
+    def wait_running(self, timeout_seconds: float = 1500) -> None:
         """Wait until OneFlow says RUNNING; the lines name the VM that is being waited for."""
 
         def read() -> bool:
