@@ -34,12 +34,7 @@ def obstacle_to_drains(role: DirectView) -> str:
     """What keeps every worker of the role from being drained, "" when nothing does."""
     pause_seconds = (role.role.pause_until or 0) - role.now
     obstacles = (
-        (role.is_frozen or not role.view.service.is_running, "the service does not run"),
-        (role.view.is_shrinking, "OneFlow is removing a worker"),
-        (role.pending.jobs > 0, "jobs wait"),
-        (not role.is_read_whole, "OneGate did not show every worker"),
-        (not role.is_quiet, "figures of the other mode may still be acted on"),
-        (not role.may_terminate, "OneGate does not let this VM terminate others"),
+        *role.obstacles_to_shrinking,
         (pause_seconds > 0, f"no drain for {pause_seconds} s, since an earlier one ended by time"),
     )
     return next((sentence for holds, sentence in obstacles if holds), "")

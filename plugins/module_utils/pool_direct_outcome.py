@@ -13,10 +13,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_direct_memory
     DirectMemory,
     DirectRole,
 )
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import (
-    LONGEST_PAUSE_SECONDS,
-    SHORTEST_PAUSE_SECONDS,
-)
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker import longer_pause_seconds
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import RETURN
 
 
@@ -29,8 +26,7 @@ def after_change(
     if not change.ends_by_time:
         return memory
     role = memory.roles.get(role_name, DirectRole())
-    base = max(role.pause_seconds, idle_seconds, SHORTEST_PAUSE_SECONDS)
-    pause_seconds = min(2 * base, LONGEST_PAUSE_SECONDS)
+    pause_seconds = longer_pause_seconds(role.pause_seconds, idle_seconds)
     return _with_role(
         memory, role_name, pause_seconds=pause_seconds, pause_until=now + pause_seconds, pause_cardinality=cardinality
     )

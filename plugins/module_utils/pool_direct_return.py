@@ -19,8 +19,6 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_worker_model import BEGIN_RETURN, RETURN
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
 
-_UNRETURNABLE_FLAGS = frozenset(["FAIL", "INVALID_REG", "NOT_RESPONDING"])
-
 
 def returns(role: DirectView) -> tuple[DirectChange, ...]:
     """Each drained node of ours judged by itself, in OneFlow's order."""
@@ -41,8 +39,7 @@ def _may_return(role: DirectView, node: SlurmNode) -> bool:
     return (
         node.has_drain_flag
         and node.reason in DRAIN_REASONS
-        and node.base_state != "DOWN"
-        and not node.flags & _UNRETURNABLE_FLAGS
+        and node.can_return
         and role.runs(node.name)
         and (asked_at is None or role.now - asked_at >= TERMINATE_SECONDS)
     )

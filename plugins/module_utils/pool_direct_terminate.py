@@ -50,12 +50,7 @@ def termination(role: DirectView) -> Termination | None:
 def obstacle_to_terminates(role: DirectView) -> str:
     """What keeps every drained worker of the role from being terminated, "" when nothing does."""
     obstacles = (
-        (role.is_frozen or not role.view.service.is_running, "the service does not run"),
-        (role.view.is_shrinking, "OneFlow is removing a worker"),
-        (role.pending.jobs > 0, "jobs wait"),
-        (not role.is_read_whole, "OneGate did not show every worker"),
-        (not role.is_quiet, "figures of the other mode may still be acted on"),
-        (not role.may_terminate, "OneGate does not let this VM terminate others"),
+        *role.obstacles_to_shrinking,
         (len(role.in_service) < role.minimum, "fewer workers than the minimum are in service"),
     )
     return next((sentence for holds, sentence in obstacles if holds), "")

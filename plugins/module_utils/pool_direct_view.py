@@ -91,6 +91,18 @@ class DirectView:
         """OneGate has not forbidden it lately."""
         return not _is_recent(self.rights.no_growth_at, self.now)
 
+    @property
+    def obstacles_to_shrinking(self) -> tuple[tuple[bool, str], ...]:
+        """What forbids drains and terminates alike: whether it holds, and the sentence."""
+        return (
+            (self.is_frozen or not self.view.service.is_running, "the service does not run"),
+            (self.view.is_shrinking, "OneFlow is removing a worker"),
+            (self.pending.jobs > 0, "jobs wait"),
+            (not self.is_read_whole, "OneGate did not show every worker"),
+            (not self.is_quiet, "figures of the other mode may still be acted on"),
+            (not self.may_terminate, "OneGate does not let this VM terminate others"),
+        )
+
     def vm_of(self, node_name: str) -> Vm | None:
         """The VM of a node, None when OneGate did not show it."""
         return self.reading.worker_vms.get(vm_id_of_node(self.policy.node_prefix, node_name))

@@ -15,6 +15,7 @@ from typing import Sequence
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_health import ProbeOutcome
 from ansible_collections.onehpc.ondemand.plugins.module_utils.unprivileged import child_settings
+from ansible_collections.onehpc.ondemand.plugins.module_utils.waiting import wait_until
 
 KILLED_CHILD_SECONDS = 0.5
 # A look that nothing holds up takes milliseconds: one that lasts longer hangs. The other may be a run by hand.
@@ -70,14 +71,8 @@ class FileProbe:
 
     def _lock(self) -> None:
         """Take the lock; BlockingIOError when another child keeps it."""
-        deadline = time.monotonic() + OTHER_LOOK_SECONDS
-        while True:
-            try:
-                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise
-            time.sleep(LOCK_PAUSE_SECONDS)
+        lock = fcntl.LOCK_EX | fcntl.LOCK_NB
+        wait_until(lambda: fcntl.flock(self._file, lock), BlockingIOError, OTHER_LOOK_SECONDS, LOCK_PAUSE_SECONDS)
 
     def outcome(self, timeout_seconds: float) -> ProbeOutcome:
         """Wait for the answer, not longer than this; to be called once. A child that has not answered is killed."""

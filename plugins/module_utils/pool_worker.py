@@ -80,6 +80,11 @@ def decide_worker(policy: WorkerPolicy, reading: WorkerReading, memory: WorkerMe
     )
 
 
+def longer_pause_seconds(pause_seconds: int, idle_seconds: int) -> int:
+    """The pause before a role's next drain after one that ended by time; pause_seconds: the last one, 0 for none."""
+    return min(2 * max(pause_seconds, idle_seconds, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+
+
 def memory_after_change(decision: WorkerDecision, policy: WorkerPolicy, reading: WorkerReading) -> WorkerMemory:
     """The memory to keep once the decided change has been made."""
     memory = decision.memory
@@ -90,8 +95,7 @@ def memory_after_change(decision: WorkerDecision, policy: WorkerPolicy, reading:
     returned = replace(memory.forgetting_drain(), idle_since=reading.now)
     if memory.return_cause != BY_TIME:
         return returned
-    base = max(memory.pause_seconds, policy.idle_seconds, SHORTEST_PAUSE_SECONDS)
-    pause_seconds = min(2 * base, LONGEST_PAUSE_SECONDS)
+    pause_seconds = longer_pause_seconds(memory.pause_seconds, policy.idle_seconds)
     role = reading.service.role_of(reading.vm.id)
     return replace(
         returned,

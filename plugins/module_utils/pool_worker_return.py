@@ -30,7 +30,6 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import
 # The time of a boot. A service that is SCALING for longer does not become RUNNING by itself.
 LONGEST_SCALING_SECONDS = 900
 
-_UNRETURNABLE_FLAGS = frozenset(["FAIL", "INVALID_REG", "NOT_RESPONDING"])
 _FROZEN_STATES = frozenset([SERVICE_FAILED_SCALING, SERVICE_WARNING])
 
 
@@ -55,7 +54,7 @@ def decide_return(
 
 def _obstacle(view: RoleView, node: SlurmNode) -> str:
     """What forbids touching a node that we drained, "" when nothing does."""
-    if node.base_state == "DOWN" or node.flags & _UNRETURNABLE_FLAGS:
+    if not node.can_return:
         return f"The node is {node.state}: it is not returned."
     if view.is_ending:
         return f"The service is {view.service.state_name}: the node stays drained."

@@ -44,6 +44,7 @@ _STATE_SUFFIXES = {
 
 
 # A flag that is not listed here means that something else goes on with an idle node.
+_UNRETURNABLE_FLAGS = frozenset(["FAIL", "INVALID_REG", "NOT_RESPONDING"])
 _IDLE_FLAGS = frozenset(["CLOUD", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "PLANNED"])
 
 
@@ -99,6 +100,11 @@ class SlurmNode:
     def is_idle(self) -> bool:
         """IDLE, responding, and nothing else goes on with the node; a suspended job may still be there."""
         return self.base_state == "IDLE" and self.flags <= _IDLE_FLAGS
+
+    @property
+    def can_return(self) -> bool:
+        """An undrain gives the node back to the queue: it is neither DOWN nor failing, invalid or out of contact."""
+        return self.base_state != "DOWN" and not self.flags & _UNRETURNABLE_FLAGS
 
     @property
     def is_gone_for_slurm(self) -> bool:
