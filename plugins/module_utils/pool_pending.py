@@ -24,8 +24,23 @@ WAITING_REASONS = frozenset(["Resources", "Priority", "None"])
 NODES_DOWN_PREFIX = "Nodes required for job are DOWN"
 NODE_NOT_AVAILABLE_PREFIX = "ReqNodeNotAvail"
 MAINTENANCE = "Reserved for maintenance"
-# Without any node 22.05 gives every job this reason; with one it means that no node is large enough.
-NO_NODE_REASON = "PartitionConfig"
+# 22.05 gives these to every job on more nodes than there are, the first even to a job on one when there is none. With
+# enough nodes they mean that none is large enough, or that the partition does not allow the job.
+TOO_FEW_NODES_REASONS = frozenset(["PartitionConfig", "PartitionNodeLimit"])
+
+
+@dataclass(frozen=True)
+class PoolSize:
+    """machines: nodes that slurmctld knows and that are no placeholders. most: the workers that the pool may have, 0
+    when that is not known.
+    """
+
+    machines: int
+    most: int = 0
+
+    def may_serve(self, node_count: int) -> bool:
+        """The pool may ever have so many workers."""
+        return not 0 < self.most < node_count
 
 
 @dataclass(frozen=True)
@@ -45,27 +60,24 @@ class PendingCount:
         return self.jobs > 0 or node_name in self.asked_nodes
 
 
-def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_has_machines: bool) -> PendingCount:
-    """Count for a role whose workers have these shapes (any of them will do; without one nothing counts).
-
-    pool_has_machines: slurmctld knows any node that is not a placeholder.
-    """
+def count_pending(jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool: PoolSize) -> PendingCount:
+    """Count for a role whose workers have these shapes (any of them will do; without one nothing counts)."""
     jobs = tuple(jobs)
-    waiting = _waiting(jobs, pool_has_machines)
+    waiting = _waiting(jobs, pool)
     asked_nodes = frozenset(name for job in waiting for name in job.required_nodes)
-    counted = counted_jobs(jobs, shapes, pool_has_machines)
+    counted = counted_jobs(jobs, shapes, pool)
     return PendingCount(sum(startable for _job, startable in counted), asked_nodes)
 
 
 def counted_jobs(
-    jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool_has_machines: bool
+    jobs: Iterable[SlurmJob], shapes: Iterable[WorkerShape], pool: PoolSize
 ) -> Iterator[tuple[SlurmJob, int]]:
     """The waiting jobs that count, in the order given, each with how many jobs or array tasks of it could start."""
     jobs = tuple(jobs)
     shapes = tuple(shapes)
     started = Counter(job.array_job_id for job in jobs if _is_started(job))
     fits_any: dict[tuple, bool] = {}
-    for job in _waiting(jobs, pool_has_machines):
+    for job in _waiting(jobs, pool):
         if job.required_nodes:
             continue
         request = request_of(job)
@@ -82,18 +94,20 @@ def request_of(job: SlurmJob) -> tuple:
     )  # fmt: skip
 
 
-def _waiting(jobs: Iterable[SlurmJob], pool_has_machines: bool) -> list[SlurmJob]:
-    return [job for job in jobs if job.is_pending and waits_for_a_node(job, pool_has_machines)]
+def _waiting(jobs: Iterable[SlurmJob], pool: PoolSize) -> list[SlurmJob]:
+    return [job for job in jobs if job.is_pending and waits_for_a_node(job, pool)]
 
 
-def waits_for_a_node(job: SlurmJob, pool_has_machines: bool) -> bool:
-    """Tell by its reason whether a waiting job waits for a node and for nothing else."""
+def waits_for_a_node(job: SlurmJob, pool: PoolSize) -> bool:
+    """Tell by its reason whether a waiting job waits for nodes, of which the pool may have enough, and nothing else."""
+    if not pool.may_serve(job.node_count):
+        return False
     reason = job.reason
     if reason in WAITING_REASONS or reason.startswith(NODES_DOWN_PREFIX):
         return True
     if reason.startswith(NODE_NOT_AVAILABLE_PREFIX):
         return MAINTENANCE not in reason
-    return reason == NO_NODE_REASON and not pool_has_machines
+    return reason in TOO_FEW_NODES_REASONS and job.node_count > pool.machines
 
 
 def fits(job: SlurmJob, shape: WorkerShape) -> bool:

@@ -49,6 +49,7 @@ ARGUMENTS = {
     "idle_seconds": {"type": "int", "default": 600},
     "drain_seconds": {"type": "int", "default": 600},
     "min_vms": {"type": "int", "default": 1},
+    "max_vms": {"type": "int", "default": 0},
     "home_path": {"type": "str", "default": "/home"},
     "catalogue_path": {"type": "str", "default": ""},
     "probe_user": {"type": "str", "default": "nobody"},
@@ -108,7 +109,7 @@ def _policy(params: dict) -> WorkerPolicy:
         raise PoolError(
             "min_vms is below 1: without a worker nobody would publish the figures by which OneFlow scales the pool."
         )
-    for name in ("idle_seconds", "drain_seconds"):
+    for name in ("idle_seconds", "drain_seconds", "max_vms"):
         if params[name] < 0:
             raise PoolError(f"{name} is below 0.")
     return WorkerPolicy(
@@ -117,6 +118,7 @@ def _policy(params: dict) -> WorkerPolicy:
         drain_seconds=params["drain_seconds"],
         min_vms=params["min_vms"],
         scaling=params["scaling"],
+        max_vms=params["max_vms"],
     )
 
 

@@ -15,7 +15,7 @@ from ansible_collections.onehpc.ondemand.plugins.module_utils.oneflow_states imp
 )
 from ansible_collections.onehpc.ondemand.plugins.module_utils.onegate_model import Service, ServiceRole
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DRAIN_REASONS, IDLE_REASON, node_name
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import PendingCount
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import PendingCount, PoolSize
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape, shape_of_node
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_nodes import SlurmNode
@@ -25,13 +25,22 @@ _ENDING_STATES = frozenset([SERVICE_UNDEPLOYING, SERVICE_UNDEPLOYING_NETS, SERVI
 
 @dataclass(frozen=True)
 class RoleView:
-    """service and role: as OneGate lists them; minimum: workers of the role that must never be drained."""
+    """service and role: as OneGate lists them; minimum: workers of the role that must never be drained.
+
+    maximum: the most workers of any role, 0 when not known.
+    """
 
     service: Service
     role: ServiceRole
     slurm: SlurmReading
     node_prefix: str
     minimum: int
+    maximum: int = 0
+
+    @property
+    def pool_size(self) -> PoolSize:
+        """Of all worker roles together: a job on several nodes may get them from any."""
+        return PoolSize(len(self.slurm.machines), self.maximum * len(self.service.worker_roles()))
 
     @cached_property
     def node_names(self) -> tuple[str, ...]:

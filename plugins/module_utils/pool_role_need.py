@@ -33,8 +33,8 @@ def role_needs(policy: PortalPolicy, reading: PortalReading, largest: Mapping[st
     """Role name to its need, in the service's order. largest: as remembered, for roles without any worker."""
     needs = {}
     for role in reading.service.worker_roles():
-        view = RoleView(reading.service, role, reading.slurm, policy.node_prefix, policy.min_vms)
+        view = RoleView(reading.service, role, reading.slurm, policy.node_prefix, policy.min_vms, policy.max_vms)
         shapes = view.shapes() or (wanted_shape(role.name, policy.shapes, largest),)
-        pending = count_pending(reading.slurm.jobs, shapes, bool(reading.slurm.machines))
+        pending = count_pending(reading.slurm.jobs, shapes, view.pool_size)
         needs[role.name] = RoleNeed(view, shapes, pending, wanted_workers(view, shapes, reading.now))
     return needs

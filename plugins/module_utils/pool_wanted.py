@@ -40,7 +40,7 @@ def wanted_workers(view: RoleView, shapes: Sequence[WorkerShape], now: int | Non
     ever. Nodes that are drained do not count as free.
     """
     packing = _Packing(view.free_nodes, shapes, now)
-    for job, startable in counted_jobs(view.slurm.jobs, shapes, bool(view.slurm.machines)):
+    for job, startable in counted_jobs(view.slurm.jobs, shapes, view.pool_size):
         packing.place(job, startable)
     return max(0, packing.new_workers - view.booting_workers)
 

@@ -60,9 +60,9 @@ def decide_worker(policy: WorkerPolicy, reading: WorkerReading, memory: WorkerMe
     if reading.slurm is None:
         return _decision_without_controller(reading, memory)
     role = reading.service.role_of(reading.vm.id)
-    view = RoleView(reading.service, role, reading.slurm, policy.node_prefix, policy.min_vms)
+    view = RoleView(reading.service, role, reading.slurm, policy.node_prefix, policy.min_vms, policy.max_vms)
     shapes = view.shapes() or memory.shapes
-    pending = count_pending(reading.slurm.jobs, shapes, bool(reading.slurm.machines))
+    pending = count_pending(reading.slurm.jobs, shapes, view.pool_size)
     own_name = node_name(policy.node_prefix, reading.vm.id)
     node = reading.slurm.machine(own_name)
     kept = up_to_date(replace(memory, shapes=shapes), policy, reading, view, node)

@@ -31,7 +31,8 @@ BY_MODE = "mode"
 @dataclass(frozen=True)
 class WorkerPolicy:
     """idle_seconds: without a job before the oldest worker drains. drain_seconds: how long it then waits to be
-    removed. min_vms: workers of the role that stay; at least 1, since nobody would publish without any.
+    removed. min_vms: workers of the role that stay; at least 1, since nobody would publish without any. max_vms: the
+    most of each role, 0 when not known.
     scaling: POLICIES, or DIRECT, in which the portal drains and returns and this worker only publishes."""
 
     node_prefix: str
@@ -39,6 +40,7 @@ class WorkerPolicy:
     drain_seconds: int
     min_vms: int
     scaling: str = POLICIES
+    max_vms: int = 0
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ options:
       - The most workers that OneFlow allows a role. A virtual machine cannot see it.
       - Without it a refusal halves what is asked for at the next tick. A role that takes not even one more counts as
         full until its cardinality changes.
+      - A job on more nodes than all worker roles together may have does not count as pending.
       - V(0) means that it is not known.
     type: int
     default: 0

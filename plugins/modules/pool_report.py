@@ -75,6 +75,13 @@ options:
       - At least 1, since without a worker nobody would publish the figures.
     type: int
     default: 1
+  max_vms:
+    description:
+      - The most workers that OneFlow allows a role. A virtual machine cannot see it.
+      - A job on more nodes than all worker roles together may have does not count as pending.
+      - V(0) means that it is not known.
+    type: int
+    default: 0
   home_path:
     description: Where the homes are mounted by NFS version 4. Empty when they are not.
     type: str

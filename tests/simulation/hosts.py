@@ -212,6 +212,7 @@ class Worker(Host):
             idle_seconds=settings.idle_seconds,
             drain_seconds=settings.drain_seconds,
             min_vms=self.role.minimum,
+            max_vms=max(role.maximum for role in settings.roles),
             memory_path=self.memory_path,
             scaling=settings.mode,
         )

@@ -337,14 +337,19 @@ class Monitor:
     def _counted_jobs(self) -> list[JobRecord]:
         """Jobs that wait for nothing but a worker that can be had, oldest first."""
         slurm = self.world.slurm
+        roles = self.world.settings.roles
+        machines = sum(not node.is_future for node in slurm.nodes.values())
+        most = max(role.maximum for role in roles) * len(roles)
         found = []
         for job in slurm.jobs.values():
             if job.state != PENDING or job.wanted_node or slurm_scheduler._reason_of_its_own(slurm, job):
                 continue
-            if not any(fits(job, role) for role in self.world.settings.roles):
+            if not any(fits(job, role) for role in roles):
+                continue
+            if job.node_count > most:
                 continue
             capable = sum(slurm_scheduler._can_hold(node, job) for node in slurm.nodes.values())
-            if capable >= job.node_count:
+            if capable >= job.node_count or machines < job.node_count:
                 found.append(job)
         return found
 

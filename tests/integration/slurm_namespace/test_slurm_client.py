@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.deadline import Deadline
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import IDLE_REASON, RETURNING_REASON
-from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import count_pending
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import PoolSize, count_pending
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
 from ansible_collections.onehpc.ondemand.plugins.module_utils.slurm_errors import (
     NodeBusyError,
@@ -71,7 +71,7 @@ def test_a_placeholder_lets_jobs_wait_in_an_empty_cluster(cluster, client):
     def counted():
         names = {}
         for job in client.jobs():
-            count = count_pending([job], [SHAPE], pool_has_machines=False).jobs
+            count = count_pending([job], [SHAPE], PoolSize(machines=0)).jobs
             if count:
                 names[job.name.decode()] = count
         return names

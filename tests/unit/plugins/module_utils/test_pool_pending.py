@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import (
+    PoolSize,
     count_pending,
     fits,
     waits_for_a_node,
@@ -19,6 +20,7 @@ from tests.unit.plugins.pool_world import make_job
 from tests.unit.plugins.slurm_samples import VERSIONS, recorded_reading
 
 SHAPE = WorkerShape(cpus=4, memory_mib=4000, gpus=0, features=frozenset(["worker"]), partitions=frozenset(["main"]))
+THREE = PoolSize(machines=3)
 DOWN = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 
 
@@ -29,9 +31,9 @@ def counted_names(version, scenario, node_names):
     counted = {
         job.name.decode("utf-8", "replace"): count
         for job in reading.jobs
-        if (count := count_pending([job, *_started(reading.jobs)], shapes, bool(reading.machines)).jobs)
+        if (count := count_pending([job, *_started(reading.jobs)], shapes, PoolSize(len(reading.machines))).jobs)
     }
-    assert count_pending(reading.jobs, shapes, bool(reading.machines)).jobs == sum(counted.values())
+    assert count_pending(reading.jobs, shapes, PoolSize(len(reading.machines))).jobs == sum(counted.values())
     return counted
 
 
@@ -76,7 +78,7 @@ def test_recorded_jobs_of_an_empty_pool(version):
     """22.05 keeps two and toolarge as PartitionNodeLimit and PartitionConfig; neither helps to a worker."""
     jobs = recorded_reading(version, "only-placeholder-pending").jobs
     shape = WorkerShape(16, 16000, 1, frozenset(["worker", "big"]))
-    alone = {job.name.decode(): count_pending([job], [shape], True).jobs for job in jobs}
+    alone = {job.name.decode(): count_pending([job], [shape], THREE).jobs for job in jobs}
     assert {name: count for name, count in alone.items() if count} == {
         "one": 1, "eight": 1, "gpu": 1, "big": 1, "arr": 2, "excl": 1, "mem0": 1
     }  # fmt: skip
@@ -85,17 +87,17 @@ def test_recorded_jobs_of_an_empty_pool(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recorded_jobs_that_ask_for_a_node_by_name(version):
     reading = recorded_reading(version, "mixed")
-    assert count_pending(reading.jobs, [SHAPE], True).asked_nodes == {"w1", "w2"}
+    assert count_pending(reading.jobs, [SHAPE], THREE).asked_nodes == {"w1", "w2"}
     held = recorded_reading(version, "node-deleted")
-    assert count_pending(held.jobs, [SHAPE], True).asked_nodes == {"w3"}
+    assert count_pending(held.jobs, [SHAPE], THREE).asked_nodes == {"w3"}
     only_held = [job for job in held.jobs if job.name == b"held-w3"]
-    assert count_pending(only_held, [SHAPE], True).asked_nodes == frozenset()
+    assert count_pending(only_held, [SHAPE], THREE).asked_nodes == frozenset()
 
 
 @pytest.mark.parametrize("reason", ["Resources", "Priority", "None", DOWN, "ReqNodeNotAvail, UnavailableNodes:w1",
                                     "ReqNodeNotAvail, May be reserved for other job"])  # fmt: skip
 def test_reasons_that_count(reason):
-    assert count_pending([make_job(reason=reason)], [SHAPE], True).jobs == 1
+    assert count_pending([make_job(reason=reason)], [SHAPE], THREE).jobs == 1
 
 
 NEVER = [
@@ -110,7 +112,7 @@ NEVER = [
 
 @pytest.mark.parametrize("reason", NEVER)
 def test_reasons_that_never_count(reason):
-    assert count_pending([make_job(reason=reason)], [SHAPE], True).jobs == 0
+    assert count_pending([make_job(reason=reason)], [SHAPE], THREE).jobs == 0
 
 
 @settings(deadline=None)
@@ -118,19 +120,30 @@ def test_reasons_that_never_count(reason):
 def test_no_other_text_counts(reason):
     known = ("Nodes required for job are DOWN", "ReqNodeNotAvail")
     if reason not in ("Resources", "Priority", "None") and not reason.startswith(known):
-        assert not waits_for_a_node(make_job(reason=reason), True)
+        assert not waits_for_a_node(make_job(reason=reason), THREE)
 
 
-def test_partition_config_counts_only_without_any_machine():
-    job = make_job(reason="PartitionConfig")
-    assert count_pending([job], [SHAPE], pool_has_machines=True).jobs == 0
-    assert count_pending([job], [SHAPE], pool_has_machines=False).jobs == 1
+@pytest.mark.parametrize("reason", ["PartitionConfig", "PartitionNodeLimit"])
+@pytest.mark.parametrize(
+    ("node_count", "machines", "jobs"), [(1, 0, 1), (1, 1, 0), (2, 0, 1), (2, 1, 1), (2, 2, 0), (5, 2, 1), (5, 6, 0)]
+)
+def test_a_job_on_more_nodes_than_there_are_counts(reason, node_count, machines, jobs):
+    """As a real 22.05 says it: tests/integration/slurm_namespace/test_wide_jobs.py."""
+    job = make_job(reason=reason, count=node_count, cpus=node_count)
+    assert count_pending([job], [SHAPE], PoolSize(machines)).jobs == jobs
+
+
+@pytest.mark.parametrize("reason", ["Resources", "Priority", "None", "PartitionNodeLimit", DOWN])
+@pytest.mark.parametrize(("node_count", "most", "jobs"), [(3, 0, 1), (3, 4, 1), (4, 4, 1), (5, 4, 0), (9, 4, 0)])
+def test_a_job_on_more_nodes_than_the_pool_may_have_never_counts(reason, node_count, most, jobs):
+    job = make_job(reason=reason, count=node_count, cpus=node_count)
+    assert count_pending([job], [SHAPE], PoolSize(machines=1, most=most)).jobs == jobs
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "CANCELLED", "FAILED"])
 def test_only_waiting_jobs_count(state):
     job = replace(make_job(state=state), reason="Resources")
-    assert count_pending([job], [SHAPE], True).jobs == 0
+    assert count_pending([job], [SHAPE], THREE).jobs == 0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +169,7 @@ def test_only_waiting_jobs_count(state):
 )
 def test_fits_one_worker(job, fit):
     assert fits(job, SHAPE) is fit
-    assert count_pending([job], [SHAPE], True).jobs == int(fit)
+    assert count_pending([job], [SHAPE], THREE).jobs == int(fit)
 
 
 def test_partitions_that_are_not_known_fit():
@@ -164,11 +177,11 @@ def test_partitions_that_are_not_known_fit():
 
 
 def test_without_a_shape_nothing_counts():
-    assert count_pending([make_job()], [], True).jobs == 0
+    assert count_pending([make_job()], [], THREE).jobs == 0
 
 
 def test_several_shapes_count_a_job_once():
-    assert count_pending([make_job()], [SHAPE, replace(SHAPE, memory_mib=4001)], True).jobs == 1
+    assert count_pending([make_job()], [SHAPE, replace(SHAPE, memory_mib=4001)], THREE).jobs == 1
 
 
 @pytest.mark.parametrize(
@@ -179,8 +192,8 @@ def test_array_throttle_counts_what_runs(states, startable):
     array = make_job(10, tasks=7, throttle=2)
     others = [make_job(20 + number, state=state, array_job_id=10) for number, state in enumerate(states)]
     stranger = make_job(50, state="RUNNING")
-    assert count_pending([array, *others, stranger], [SHAPE], True).jobs == startable
+    assert count_pending([array, *others, stranger], [SHAPE], THREE).jobs == startable
 
 
 def test_array_without_throttle_counts_every_task():
-    assert count_pending([make_job(tasks=300)], [SHAPE], True).jobs == 300
+    assert count_pending([make_job(tasks=300)], [SHAPE], THREE).jobs == 300

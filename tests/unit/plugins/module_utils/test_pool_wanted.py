@@ -13,6 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_names import DIRECT_IDLE_REASON, IDLE_REASON
+from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_pending import count_pending
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_reading import SlurmReading
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_role import RoleView
 from ansible_collections.onehpc.ondemand.plugins.module_utils.pool_shapes import WorkerShape
@@ -241,6 +242,21 @@ def test_bounds(situation, request_):
 def test_nothing_is_wanted_when_nothing_waits(situation):
     held = tuple(replace(job, reason="JobHeldUser") for job in situation.slurm.jobs)
     assert wanted_workers(replace(situation, slurm=replace(situation.slurm, jobs=held)), [SHAPE]) == 0
+
+
+@pytest.mark.parametrize(("maximum", "count"), [(0, 3), (4, 3), (3, 0)])
+def test_a_job_on_more_nodes_than_there_are(maximum, count):
+    """All of them are new but the one that is there and free; maximum: the most workers of the only role."""
+    job = make_job(count=4, cpus=4 * CPUS, reason="PartitionNodeLimit")
+    assert wanted_workers(replace(view([job], [worker(3)]), maximum=maximum), [SHAPE]) == count
+
+
+def test_a_job_on_several_nodes_may_get_them_from_every_role():
+    service = make_service((3,), worker_gpu=(4,))
+    jobs = [make_job(number, count=number, reason="PartitionConfig") for number in (4, 5)]
+    slurm = SlurmReading((worker(3), worker(4)), tuple(jobs))
+    pending = count_pending(jobs, [SHAPE], RoleView(service, service.role("worker"), slurm, PREFIX, 1, 2).pool_size)
+    assert pending.jobs == 1
 
 
 def large_reading(worker_count, job_count):

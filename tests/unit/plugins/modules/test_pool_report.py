@@ -273,6 +273,7 @@ def test_a_publication_that_fails_starts_no_grace(pool):
     [
         ({"min_vms": 0}, "min_vms is below 1"),
         ({"idle_seconds": -1}, "idle_seconds is below 0"),
+        ({"max_vms": -1}, "max_vms is below 0"),
         ({"node_name": "w3"}, "its node must be w2, but node_name is w3"),
         ({"node_prefix": "a-prefix-that-is-too-long-"}, "more than 20 characters"),
     ],
