@@ -47,6 +47,11 @@ COMMON_FAULTS = (
         "storage: Refuse a value that is wrong: common_pool_range (ONEAPP_POOL_RANGE) is '10.0.0.9', expected a range",
     ),
     Fault(
+        "value of a wrong type in the site's inventory",
+        lambda bench: bench.set_variables(storage_nfs_lease_seconds="abc", storage_nfs_lease_second=15),
+        "storage: Refuse a value that is wrong: storage_nfs_lease_seconds is 'abc', expected a whole number.",
+    ),
+    Fault(
         "missing context",
         lambda bench: bench.run(f"rm {ONE_ENV}"),
         f"unknown role: the context: The context {ONE_ENV} cannot be read: No such file or directory.",

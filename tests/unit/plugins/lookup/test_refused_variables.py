@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+
+import pytest
+
+from ansible_collections.onehpc.ondemand.plugins.plugin_utils.role_variables import role_options, wrong_types
 
 PLAY = """\
 - hosts: localhost
@@ -33,3 +38,30 @@ def test_wrong_value_through_a_template(tmp_path):
     said = told(tmp_path, "-e", '{"minutes": 1.5}')
     expected = "expected a whole number of seconds"
     assert f"common_pool_idle_seconds (ONEAPP_WORKER_IDLE_SECONDS) is '90.0', {expected}" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "expected"),
+    [
+        ("storage_nfs_lease_seconds", "abc", "'abc'", "a whole number"),
+        ("storage_nfs_lease_seconds", 1.5, "1.5", "a whole number"),
+        ("portal_slurm_conf", ["a"], "['a']", "a dictionary"),
+        ("storage_home_clients", {"a": 1}, "{'a': 1}", "a list of str"),
+    ],
+)
+def test_wrong_type_of_any_role(tmp_path, name, value, shown, expected):
+    """Also of a role that this host does not have: it is written for all."""
+    assert f"{name} is {shown}, expected {expected}" in told(tmp_path, "-e", json.dumps({name: value}))
+
+
+def test_value_that_cannot_be_resolved_yet_is_left_to_the_role(tmp_path):
+    assert '"msg": "none"' in told(tmp_path, "-e", '{"storage_nfs_lease_seconds": "{{ ansible_facts.no_such_fact }}"}')
+
+
+def test_every_default_is_of_its_own_type():
+    """A default that is a template is of the type that its role resolves it to."""
+    options = role_options()
+    defaults = {name: option["default"] for name, option in options.items() if "default" in option}
+    plain = {name: value for name, value in defaults.items() if "{{" not in str(value)}
+    assert len(plain) > 40
+    assert wrong_types(plain, options) == []
