@@ -30,7 +30,7 @@ from tests.service.timeline import missing, render
 # Where demo-down finds what demo-keep left.
 POINTER = ROOT / ".cache" / "demo.json"
 LOGS = ROOT / ".cache" / "demo.log"
-# The demo's only difference to a site: workers count as idle sooner. OneFlow's rules keep their numbers.
+# Besides what the size of the lab's hosts asks for: workers count as idle sooner. OneFlow's rules keep their numbers.
 INPUTS = {"ONEAPP_WORKER_IDLE_SECONDS": "30"}
 
 
@@ -50,6 +50,8 @@ def run(keep: bool, inputs: dict[str, str]) -> int:
         except ServiceError:
             LOGS.write_text(service.logs(lines=1000))
             print(f"logs of all hosts: {LOGS}", file=sys.stderr)
+            if keep:
+                print("\n".join(how_to_look_around(service)), file=sys.stderr)
             raise
         good = report(story)
         if keep:
@@ -85,11 +87,18 @@ def how_to_look_around(service: Service) -> Iterator[str]:
 
 @contextmanager
 def run_directory(keep: bool) -> Iterator[Path]:
-    """A new run directory; what was started in it is taken down at the end, or on failure when it is to be kept."""
+    """A new run directory. What was started in it is taken down at the end, unless it is to be kept."""
     directory = new_run_directory()
     POINTER.write_text(json.dumps({"run_directory": str(directory)}) + "\n")
     try:
         yield directory
+    except ServiceError:
+        # Who keeps a service wants to see what failed in it.
+        if keep:
+            print("what runs stays up; end it by `make demo-down`", file=sys.stderr)
+        else:
+            down()
+        raise
     except BaseException:
         down()
         raise

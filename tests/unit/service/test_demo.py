@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.service import demo
+from tests.service.progress import ServiceError
 
 
 @pytest.fixture
@@ -38,11 +39,24 @@ def test_a_finished_demo_is_taken_down(taken_down):
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_failed_demo_is_taken_down_even_when_it_was_to_be_kept(taken_down, keep, error):
+def test_a_demo_that_was_cut_off_is_taken_down_even_when_it_was_to_be_kept(taken_down, keep, error):
     with pytest.raises(error), demo.run_directory(keep) as directory:
         raise error
     assert taken_down == [directory]
     assert demo.running_directory() is None
+
+
+def test_a_service_that_failed_is_kept_when_that_was_asked_for(taken_down, capsys):
+    with pytest.raises(ServiceError), demo.run_directory(keep=True) as directory:
+        raise ServiceError("not RUNNING")
+    assert (demo.running_directory(), taken_down) == (directory, [])
+    assert "demo-down" in capsys.readouterr().err
+
+
+def test_a_service_that_failed_is_taken_down_otherwise(taken_down):
+    with pytest.raises(ServiceError), demo.run_directory(keep=False) as directory:
+        raise ServiceError("not RUNNING")
+    assert (demo.running_directory(), taken_down) == (None, [directory])
 
 
 def test_a_kept_demo_runs_until_down(taken_down):
