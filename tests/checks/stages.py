@@ -75,7 +75,8 @@ def other_releases() -> list[Stage]:
 
 def _scenarios(stage: str, names: list[str]) -> Stage:
     arguments = ("-v", "--capture=no", "tests/scenarios", f"--scenarios={','.join(names)}")
-    return Stage(stage, (Pytest(stage, arguments, timeout_seconds=1200 + 900 * len(names)),))
+    scenario_seconds = sum(2400 if name in OWN_SERVICE_SCENARIOS else 900 for name in names)
+    return Stage(stage, (Pytest(stage, arguments, timeout_seconds=1200 + scenario_seconds),))
 
 
 def read_floors(path: Path) -> dict[str, int]:

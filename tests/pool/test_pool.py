@@ -22,6 +22,11 @@ WORKER_JOB = ("--exclusive", "--mem=100", "--constraint=worker")
 BIG_JOB = ("--mem=650",)
 IDLE, RETURNING = "onehpc:policies:idle", "onehpc:policies:returning"
 FOREIGN = "admin: new disk"
+# The second when a call before has made the tick look for an endpoint anew.
+NO_ANSWER = (
+    "OneGate at [^ ]+ could not be used for GET [^ ]+: it did not answer in time."
+    "|No OneGate endpoint answers [(].*it did not answer in time[)]."
+)
 RETURN_GRACE_SECONDS = 150
 SHORTEST_ABSENCE_SECONDS = 20
 # What a role may take to grow by one on a busy machine.
@@ -104,7 +109,7 @@ def idle_since(pool, grown, direct_service):
     ("fault", "sentence"),
     [
         # On a machine with much other work the unit's own timeout may come first.
-        ({"kind": "hang"}, "OneGate at [^ ]+ could not be used for GET [^ ]+: it did not answer in time.|$"),
+        ({"kind": "hang"}, f"{NO_ANSWER}|$"),
         ({"kind": "garbage"}, "OneGate at [^ ]+ answered 200 to GET [^ ]+: the body is not JSON."),
         ({"kind": "status", "status": 500}, "OneGate at [^ ]+ answered 500 to GET [^ ]+: Internal server error."),
     ],

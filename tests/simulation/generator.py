@@ -101,7 +101,7 @@ class _Events:
         elif kind < 0.6:
             request["exclusive"] = True
         elif kind < 0.7:
-            request.update(nodes=2, cpus=random.choice((1, 2)))
+            request.update(nodes=random.choice((2, 2, 3, 4)), cpus=random.choice((1, 2)))
         elif kind < 0.85:
             request.update(tasks=random.randint(2, 5), throttle=random.choice((None, 1, 2)), cpus=2)
         elif kind < 0.89:

@@ -98,12 +98,16 @@ def run_ranges(
         say(f"{total.schedules} schedules were run before")
     with ProcessPoolExecutor(processes or os.cpu_count()) as executor:
         waiting = {executor.submit(run_seeds, range(*key)): key for key in missing}
-        for future in as_completed(waiting):
-            outcome = future.result()
-            total.add(outcome)
-            _remember(progress, waiting[future], outcome)
-            if total.schedules % 500 < RANGE:
-                say(f"{total.schedules} of {schedules} schedules, {len(total.failed_seeds)} failed")
+        try:
+            for future in as_completed(waiting):
+                outcome = future.result()
+                total.add(outcome)
+                _remember(progress, waiting[future], outcome)
+                if total.schedules % 500 < RANGE:
+                    say(f"{total.schedules} of {schedules} schedules, {len(total.failed_seeds)} failed")
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
     return total
 
 
